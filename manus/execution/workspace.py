@@ -15,6 +15,7 @@ from pathlib import Path
 
 from manus.config.files import data_folder, state_folder
 from manus.config.trust import is_trusted
+from manus.execution.file_names import find_look_alikes
 from manus.execution.safe_open import look_at, open_at, write_private
 from manus.state.errors import ToolError, UsageError
 
@@ -93,9 +94,30 @@ class Workspace:
     def readable(self, path: str) -> Path:
         """Resolve a path from the model to the real path. Blocking (follows links).
 
+        If there is no such file, it may be the only one whose name looks the same.
+
         Raises:
-            ToolError: the path is empty, invalid, or outside the workspace.
+            ToolError: the path is empty, invalid, ambiguous, or outside the workspace.
         """
+        real = self._resolve(path)
+        if os.path.lexists(real):
+            return real
+        matches = find_look_alikes(self.root, real)
+        if len(matches) > 1:
+            names = ", ".join(ascii(self.show(match)) for match in matches)
+            raise ToolError(
+                f"There is no {path}, but {len(matches)} files whose names look the same, here as "
+                f"Python literals: {names}. Rename one of them."
+            )
+        return self._resolve(str(matches[0])) if matches else real
+
+    def describe_name(self, path: str, real: Path) -> str:
+        """Say the real name of a file that `readable` has found for a path which looks the same."""
+        if self._resolve(path) == real:
+            return ""
+        return f" (Its real name, as a Python literal: {self.show(real)!a}.)"
+
+    def _resolve(self, path: str) -> Path:
         if not path.strip():
             raise ToolError("`path` is empty; give a path in the workspace.")
         try:
@@ -112,13 +134,15 @@ class Workspace:
             )
         return real
 
-    def writable(self, path: str) -> Path:
-        """Resolve a path like `readable`, for a file that will be changed.
+    def writable(self, path: str, *, existing: bool = False) -> Path:
+        """Resolve a path like `readable`, for a file that will be changed or created.
+
+        Only an `existing` file is found by a name that looks the same.
 
         Raises:
             ToolError: see `readable`; also raised for the agent's own records in `.manus`.
         """
-        real = self.readable(path)
+        real = self.readable(path) if existing else self._resolve(path)
         if any(map(real.is_relative_to, self._protected)):
             raise ToolError(
                 f"{path} belongs to the agent's own records and cannot be changed; "

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from manus.execution.file_names import find_look_alikes
 from manus.execution.result import Image
 from manus.execution.text_encoding import decode
 from manus.execution.text_files import image_type, replace_file
@@ -25,8 +26,9 @@ from manus.state.request import Request
 from manus.state.taint import request_fields
 from manus.tools.web.parser import extract_pdf
 
-_WORD = re.compile(r"""(?<!\S)(@?)(?:'([^'\n]+)'|"([^"\n]+)"|((?:\\.|[^\s\\])+))""")
+_WORD = re.compile(r"""(?<!\S)(@?)(?:'([^'\n]+)'|"([^"\n]+)"|((?:\\.|[^\s\\])+))""", re.ASCII)
 """A word, possibly quoted or escaped as terminals write the path of a dropped file."""
+_PUNCTUATION = ".,;:?!\u00a0\u202f"
 _IMAGE_SUFFIX = re.compile(r"\.(png|jpe?g|gif|webp)", re.IGNORECASE)
 _MAX_TEXT_FILE = 100_000
 """Bytes. A larger text file is not attached; the agent can read parts of it."""
@@ -41,16 +43,19 @@ def find_mentioned_files(text: str, folder: str) -> tuple[tuple[Path, ...], tupl
     files = []
     images = []
     for at, *names in _WORD.findall(text):
-        name = names[0] or names[1] or re.sub(r"\\(.)", r"\1", names[2]).rstrip(".,;:?!")
+        name = names[0] or names[1] or re.sub(r"\\(.)", r"\1", names[2]).rstrip(_PUNCTUATION)
         path = Path(folder, name).expanduser()
+        is_image = _IMAGE_SUFFIX.fullmatch(path.suffix)
         try:
+            if (at or is_image) and not path.is_file():
+                [path] = find_look_alikes(Path(path.anchor), path.absolute()) or [path]
             if not path.is_file():
                 continue
-            if _IMAGE_SUFFIX.fullmatch(path.suffix):
+            if is_image:
                 images.append(path)
             elif at and path.stat().st_size <= _MAX_TEXT_FILE and decode(path.read_bytes()):
                 files.append(path)
-        except OSError:  # not a valid path, or not readable: leave it as a word
+        except (OSError, ValueError):  # invalid, ambiguous or not readable: leave it as a word
             continue
     return tuple(files), tuple(images)
 

@@ -175,7 +175,8 @@ def _build_observation(
     path_text = job["output"]
     lines = [
         f"A {request.chart.type} chart of {result['rows']:,} rows: {path_text}, and "
-        f"{path_text.removesuffix('.png')}.html, which works offline.",
+        f"{path_text.removesuffix('.png')}.html, which works offline."
+        f"{workspace.describe_name(request.data, Path(job['data']))}",
         *result["notes"],
     ]
     with open_file(Path(job["picture"])) as picture:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import difflib
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
@@ -129,11 +130,12 @@ class StrReplaceEditor(AgentTool):
         try:
             # so that the observation is not truncated later
             room = max(self.session.settings.max_observe - _TITLE_ROOM, 200)
-            editor = Editor(workspace, request.path, room, writes=not is_view)
-            if is_view:
-                return editor.view(request.view_range)
-            with workspace.exclusive(editor.real):
-                return _run_command(editor, request)
+            creates = request.command == "create"
+            editor = Editor(workspace, request.path, room, writes=not is_view, creates=creates)
+            with nullcontext() if is_view else workspace.exclusive(editor.real):
+                observation = _run_command(editor, request)
+            note = workspace.describe_name(request.path, editor.real)
+            return replace(observation, text=f"{observation.text}{note}")
         except OSError as error:
             operation = "read" if is_view else "change"
             reason = error.strerror or type(error).__name__
@@ -142,6 +144,8 @@ class StrReplaceEditor(AgentTool):
 
 def _run_command(editor: Editor, request: StrReplaceEditorArgs) -> Observation:
     match request.command:
+        case "view":
+            return editor.view(request.view_range)
         case "create":
             return editor.create(_require(request, "file_text"))
         case "str_replace":

@@ -62,6 +62,52 @@ def test_names_below_the_root_and_others(workspace: Workspace, subtests: pytest.
     assert workspace.readable("in/file") == workspace.root / "real" / "file"
 
 
+LOOK_ALIKES = [
+    # the file's name, the name that is given
+    ("Screenshot 3.04.05\u202fPM.png", "Screenshot 3.04.05 PM.png"),
+    ("a\u00a0b.txt", "a b.txt"),
+    ("re\u0301sume\u0301.txt", "r\u00e9sum\u00e9.txt"),
+    ("r\u00e9sum\u00e9.txt", "re\u0301sume\u0301.txt"),
+    ("L\u2019\u00e9t\u00e9.csv", "L'\u00e9t\u00e9.csv"),
+    ("\u201cq\u201d.md", '"q".md'),
+    ("2024\u20132025.csv", "2024-2025.csv"),
+    ("\uff21\uff22\uff23.txt", "ABC.txt"),
+    ("\ufb01le.txt", "file.txt"),
+    ("no\u3000te.txt", "no te.txt"),
+    ("pa\u200bth.txt", "path.txt"),
+    ("\u304b\u3099.txt", "\u304c.txt"),
+    ("\u1112\u1161\u11ab.txt", "\ud55c.txt"),
+    ("\u2009thin\u2009.txt", " thin .txt"),
+]
+
+
+@pytest.mark.parametrize(("real_name", "name"), LOOK_ALIKES)
+def test_the_only_file_whose_name_looks_the_same(
+    workspace: Workspace, real_name: str, name: str
+) -> None:
+    path = f"sub\u00a0folder/{real_name}"
+    real = workspace.root / path
+    real.parent.mkdir()
+    real.touch()
+    for written in (path, f"sub folder/{name}", f"{workspace.root}/sub folder/{name}"):
+        assert workspace.readable(written) == workspace.writable(written, existing=True) == real
+    assert ascii(path) in workspace.describe_name(f"sub folder/{name}", real)
+    assert workspace.describe_name(path, real) == ""
+    literal = workspace.root / "sub folder" / name
+    assert workspace.writable(f"sub folder/{name}") == literal, "a new file has the name as given"
+    assert workspace.readable("sub folder/other") == workspace.root / "sub folder/other"
+
+
+def test_names_that_look_the_same_are_no_way_out_and_no_choice(workspace: Workspace) -> None:
+    (workspace.root / "a\u00a0b").symlink_to("/etc")
+    with pytest.raises(ToolError, match="is outside the workspace"):
+        workspace.readable("a b")
+    for name in ("c\u00a0d", "c\u2009d"):
+        (workspace.root / name).touch()
+    with pytest.raises(ToolError, match=r"2 files .*'c\\xa0d', 'c\\u2009d'"):
+        workspace.readable("c d")
+
+
 def test_our_records_can_be_read_and_not_written(
     workspace: Workspace, subtests: pytest.Subtests
 ) -> None:

@@ -1,5 +1,6 @@
 """Chart drawing: rows are counted, labels fit, nothing is hidden."""
 
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import vl_convert
 
 from manus.state.errors import ToolError
 from manus.tools.chart.draw import specify
+from manus.tools.chart.numbers import read_numbers
 from manus.tools.chart.spec import Chart
 from manus.tools.chart.table import keep_extremes, read_table, sample_rows
 
@@ -225,11 +227,79 @@ def test_each_kind_of_file_is_read(
     assert lacking.value.name == "openpyxl"
 
 
+CSV = {
+    "gbk": ("月份,数量\n一月,1\n二月,2\n" * 20, "gbk"),
+    "utf-16": ("Monat\tZahl\nJan\t1\n", "utf-16"),
+    "bom": ("a,b\n1,2\n", "utf-8-sig"),
+    "semicolons": ("Monat;Umsatz, in €\nJan;1.200,50\nFeb;3,00\n", "cp1252"),
+    "bars": ("a|b\n1|2\n", "ascii"),
+}
+
+
+@pytest.mark.parametrize("name", CSV)
+def test_encoding_and_separator_of_a_text_file_are_found(tmp_path: Path, name: str) -> None:
+    text, encoding = CSV[name]
+    (tmp_path / "f.csv").write_text(text, encoding)
+    frame = read_table(tmp_path / "f.csv", "f.csv", None)
+    head = text.partition("\n")[0]
+    assert list(frame.columns) == re.split("[,|\t]" if "in" not in head else ";", head)
+
+
+NUMBERS: list[tuple[list[str], list[float | None]]] = [
+    (["1,200", "300", "45"], [1200, 300, 45]),
+    (["1.200,50", "3.400"], [1200.5, 3400]),
+    (["1,200.50", "3,400"], [1200.5, 3400]),
+    (["1,5", "2,75", "1.200"], [1.5, 2.75, 1200]),
+    (["0,125", "1,250"], [0.125, 1.25]),
+    (["1.234.567", "5.000"], [1234567, 5000]),
+    (["€ 12", "13 €", "-€5", "€ (7)", "€8.-"], [12, 13, -5, -7, 8]),
+    (["12 %", "5%", "-0.5 %"], [12, 5, -0.5]),
+    (["(300)", "300-", "−5", "+4"], [-300, -300, -5, 4]),
+    (["1\u2009234\u202f567", "12\xa0000", "1 234,5"], [1234567, 12000, 1234.5]),
+    (["1'234.50", "1’200"], [1234.5, 1200]),
+    (["12,34,567.8"], [1234567.8]),
+    (["1.2E+05", "3e2"], [120000, 300]),
+    (["１２", "３．５", "٣"], [12, 3.5, 3]),
+    (["5 kg", "7kg", "1,000 kg", "3"], [5, 7, 1000, 3]),
+    (["R$ 1.234,56", "R$ 12,00"], [1234.56, 12]),
+    (["CHF 1’200.–", "CHF 5.50"], [1200, 5.5]),
+    # not numbers, or not of the same kind as the others
+    (["€ 5", "$ 6", "€ 7"], [5, None, 7]),
+    (["12%", "0.5", "3%"], [12, None, 3]),
+    (["1,200.50", "1.200,50", "3.5"], [1200.5, None, 3.5]),
+    (["2024-05-01", "12:30", "1/2", "10–20", "", "n/a", "10.0.0.1", "1,2,3"], [None] * 8),
+]
+
+
+@pytest.mark.parametrize(("cells", "values"), NUMBERS)
+def test_numbers_are_read_as_a_spreadsheet_writes_them(
+    cells: list[str], values: list[float | None]
+) -> None:
+    assert read_numbers(cells).values == values
+
+
+def test_cells_that_are_not_numbers_are_listed_by_row_or_an_error() -> None:
+    sales = ["1,200", "closed", *map(str, range(10, 28))]
+    frame = {"m": range(20), "n": sales}
+    for chart in ({"type": "bar", "y": "n"}, {"type": "line", "y": ["n", "m"]}):
+        spec, notes = _draw(frame, x="m", **chart)
+        assert spec["data"]["values"][0]["y"] == 1200
+        assert notes[0] == "Cells of `n` that are not numbers: row 3 `closed`."
+    frame["n"] = ["?", "", "3", *sales[:2], *sales[5:]]
+    with pytest.raises(ToolError, match=r"2 of 19 cells .* row 2 `\?`, row 6 `closed`"):
+        _draw(frame, type="bar", x="m", y="n")
+    spec, _ = _draw({"m": ["1,200", "3"], "n": [1, 2]}, type="scatter", x="m", y="n")
+    assert [row["x"] for row in spec["data"]["values"]] == [1200, 3]
+
+
 NO_TABLES = {
     "notes.md": ("# Notes\n", "an unsupported format"),
     "deep.json": ('{"a": {"b": [1, 2]}, "c": [1]}', "as a table of rows"),
     "empty.csv": ("a,b\n", "has no rows"),
-    "words.csv": ("a\nred\nblue\n", "`a` has text such as `red`"),
+    "words.csv": (
+        "a\nred\nblue\n",
+        "`a` has 2 of 2 cells that are none, .*: row 2 `red`, row 3 `blue`",
+    ),
 }
 
 

@@ -72,8 +72,8 @@ SHOWN = {
     b"abc\rX": "Xbc",
     b"ab\x1b[1Kc\x1b[2Kd": "   d",
     b"one: 1%\ntwo: 1%\n\x1b[2A\x1b[Kone: 9%\r\x1b[1Btwo: 8%\n": "one: 9%\ntwo: 8%\n",
-    b"\x1b[1F\x1b[9Aa\x1b[5Gb\x1b[2Cc\x1b[3Dd": "a   bd c",
-    b"kept\n\x1b[H\x1b[2Jmenu\nrow\x1b[H\x1b[Jnew": "kept\n\nnew",
+    b"\x1b[9Aa\x1b[5Gb\x1b[2Cc\x1b[3Dd": "a   bd c",
+    b"kept\n\x1b[H\x1b[2Jnew": "kept\nnew",
     b"\x1b[?25l\x1b[1;1Hx\x1b[?1049h\x1b[38;2;1;2;3my\x1b=": "xy",
     b"\r 10%|#  |\r 50%|## |\r100%|###|\ndone\r\n": "100%|###|\ndone\n",
 }

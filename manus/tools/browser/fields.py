@@ -201,7 +201,7 @@ async def upload_file(browser: Browser, tab: Tab, arguments: BrowserArgs) -> str
             await (await choosing.value).set_files(file)
     except PlaywrightTimeoutError:
         raise ToolError(f"{target.label} does not accept a file.") from None
-    return f"Attached {arguments.path} to {target.label}."
+    return f"Attached {file['name']} to {target.label}."
 
 
 def _build_payload(workspace: Workspace, path: str) -> FilePayload:

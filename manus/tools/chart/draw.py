@@ -58,16 +58,16 @@ def specify(chart: Chart, frame: Any, colors: dict[str, int]) -> tuple[dict[str,
     """
     alt.data_transformers.disable_max_rows()  # charts have their own limit
     alt.data_transformers.consolidate_datasets = False  # keep the rows inside the chart
-    chart, frame = _melt_columns(chart, frame)
+    notes: list[str] = []
+    frame = frame.reset_index(drop=True)  # the index of a file may have duplicates
+    chart, frame = _melt_columns(chart, frame, notes)
     columns = {}
     for channel in COLUMNS:
         if name := getattr(chart, channel):
             columns[channel] = get_column(frame, name, channel)
     table = pd.DataFrame(columns)
-    table = table.reset_index(drop=True)  # the index of a file may have duplicates
     if "color" in table:
         table["color"], _ = as_categories(table["color"])
-    notes: list[str] = []
     draw = {
         "histogram": _draw_histogram,
         "heatmap": _draw_heatmap,
@@ -81,13 +81,16 @@ def specify(chart: Chart, frame: Any, colors: dict[str, int]) -> tuple[dict[str,
     return spec, notes
 
 
-def _melt_columns(chart: Chart, frame: Any) -> tuple[Chart, Any]:
+def _melt_columns(chart: Chart, frame: Any, notes: list[str]) -> tuple[Chart, Any]:
     """Melt several `y` columns into one, with their names as the series."""
     if not isinstance(chart.y, list):
         return chart, frame
     if chart.type not in ("line", "bar", "area", "scatter", "box") or chart.color:
         raise ToolError("Several `y` need a line, bar, area, scatter or box chart without `color`.")
-    table = frame.assign(**{name: get_column(frame, name, "y") for name in chart.y})
+    columns = {name: get_column(frame, name, "y") for name in chart.y}
+    table = frame.assign(
+        **{name: as_numbers(values, name, "y", notes) for name, values in columns.items()}
+    )
     keys = [chart.x] if chart.x else []
     table = table.rename(columns={get_column(frame, n, "x").name: n for n in keys})
     table = table.melt(keys, chart.y, var_name="series", value_name="value")
@@ -231,7 +234,7 @@ def _add_marks(chart: Chart, base: alt.Chart, table: Any, kind: str) -> alt.Char
 
 def _draw_histogram(chart: Chart, table: Any, notes: list[str]) -> alt.Chart:
     """Draw the number of rows in each bin of `x`."""
-    rows = count_bins(chart, keep_largest(table, "color", chart, notes))
+    rows = count_bins(chart, keep_largest(table, "color", chart, notes), notes)
     x = alt.X("x:Q", bin=alt.BinParams(binned=True), title=chart.x_title or chart.x)
     y = alt.Y("y:Q", title=chart.y_title or "count")
     return _make_chart(rows).mark_bar().encode(x=x, x2="x2", y=y, **_color_channel(chart, rows))
@@ -245,7 +248,7 @@ def _draw_heatmap(chart: Chart, table: Any, notes: list[str]) -> alt.Chart:
     aggregate = "sum"
     name = "count"
     if "value" in table:
-        table["value"] = as_numbers(table["value"], chart.value or "", "value")
+        table["value"] = as_numbers(table["value"], chart.value or "", "value", notes)
         aggregate = chart.aggregate or "mean"
         name = f"{aggregate} of {chart.value}"
     else:
@@ -259,7 +262,7 @@ def _draw_heatmap(chart: Chart, table: Any, notes: list[str]) -> alt.Chart:
 
 def _draw_box(chart: Chart, table: Any, notes: list[str]) -> alt.Chart:
     """Draw quartiles, Tukey whiskers and outliers for each `x`."""
-    table["y"] = as_numbers(table["y"], str(chart.y), "y")
+    table["y"] = as_numbers(table["y"], str(chart.y), "y", notes)
     axes: dict[str, Any] = {}
     if "x" in table:
         table["x"], kind = as_categories(table["x"])

@@ -5,14 +5,16 @@ from __future__ import annotations
 import calendar
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import pandas as pd
 
 from manus.execution.safe_open import open_file
+from manus.execution.text_encoding import decode
 from manus.state.errors import ToolError
 from manus.state.text import one_line
+from manus.tools.chart.numbers import read_numbers
 from manus.tools.chart.spec import Chart
 
 _ISO_DATE = r"\d{4}-\d{2}$|\d{4}([-/])\d{1,2}\1\d{1,2}(?!\d)"
@@ -23,6 +25,12 @@ _MONTHS = {name.lower(): rank for rank, name in enumerate(calendar.month_name)}
 _MONTHS |= {name.lower(): rank for rank, name in enumerate(calendar.month_abbr)}
 _WEEKDAYS = {name.lower(): rank for rank, name in enumerate(calendar.day_name)}
 _WEEKDAYS |= {name.lower(): rank for rank, name in enumerate(calendar.day_abbr)}
+_HEAD_BYTES = 2**20
+"""Size of the beginning of a text file from which its encoding is decided."""
+_MAX_WRONG_SHARE = 0.1
+"""Maximum share of the cells of a column of numbers that are left out as something else."""
+_MAX_CELLS = 8
+"""Maximum number of such cells that are listed."""
 _MAX_LISTED = 30
 """Maximum number of column names in an error."""
 CATEGORIES = ("nominal", "ordinal")
@@ -41,8 +49,8 @@ def read_table(path: Path, path_text: str, sheet: str | None) -> Any:
         ModuleNotFoundError: a package that reads this format is not installed.
     """
     readers = {
-        ".csv": partial(pd.read_csv, encoding="utf-8-sig"),
-        ".tsv": partial(pd.read_csv, sep="\t", encoding="utf-8-sig"),
+        ".csv": _read_csv,
+        ".tsv": partial(_read_csv, sep="\t"),
         ".json": pd.read_json,
         ".jsonl": partial(pd.read_json, lines=True),
         ".ndjson": partial(pd.read_json, lines=True),
@@ -70,6 +78,20 @@ def read_table(path: Path, path_text: str, sheet: str | None) -> Any:
     return frame
 
 
+def _read_csv(file: BinaryIO, sep: str | None = None) -> Any:
+    """Read a text file whose encoding and separator are found by its first lines."""
+    head = file.read(_HEAD_BYTES)
+    file.seek(0)
+    text = decode(head[: head.rfind(b"\n") + 1]) or decode(head)
+    if text is None:
+        raise ValueError("it is not text")
+    if sep is None:
+        lines = text.text.split("\n", 10)[:10]
+        sep = max(";\t|,", key=lambda mark: min(line.count(mark) for line in lines if line))
+    encoding = "utf-16" if text.encoding.startswith("utf-16") and text.mark else text.encoding
+    return pd.read_csv(file, sep=sep, encoding="utf-8-sig" if encoding == "utf-8" else encoding)
+
+
 def get_column(frame: Any, name: str, argument: str) -> Any:
     """Return a column by its name, in any letter case; a `ToolError` lists the columns."""
     names = list(frame.columns)
@@ -86,18 +108,36 @@ def get_column(frame: Any, name: str, argument: str) -> Any:
     return column_values
 
 
-def as_numbers(values: Any, name: str, argument: str) -> Any:
-    """Convert a column to numbers; cells that are not numbers become missing values.
+def as_numbers(values: Any, name: str, argument: str, notes: list[str]) -> Any:
+    """Convert a column to numbers; a note lists the few cells that are not numbers.
 
     Raises:
-        ToolError: less than half of the cells are numbers.
+        ToolError: more cells than a few are not numbers.
     """
     converted = pd.to_numeric(values, errors="coerce").astype(float)
-    if converted.notna().sum() < max(1, 0.5 * values.notna().sum()):
-        example = next((str(v) for v in values.dropna().head(1)), "")[:40]
-        why = f"`{argument}` needs a column of numbers, and `{name}` has text such as `{example}`"
-        raise ToolError(f"{why}; choose another, or clean it first.")
+    texts = values[converted.isna() & values.notna()].astype(str)
+    if texts.str.strip().any():
+        texts = values.dropna().astype(str)
+        texts = texts[texts.str.strip() != ""]
+        numbers, _ = read_numbers(texts.to_list())
+        converted = pd.Series(numbers, texts.index, float).reindex(values.index)
+        wrong = texts[converted[texts.index].isna()]
+        if len(wrong) > _MAX_WRONG_SHARE * len(texts):
+            raise ToolError(
+                f"`{argument}` needs a column of numbers, and `{name}` has {len(wrong):,} of "
+                f"{len(texts):,} cells that are none, or of another unit: {_list_cells(wrong)}. "
+                "Choose another column, or clean it first."
+            )
+        if not wrong.empty:
+            notes.append(f"Cells of `{name}` that are not numbers: {_list_cells(wrong)}.")
     return converted.replace([float("inf"), float("-inf")], float("nan"))
+
+
+def _list_cells(cells: Any) -> str:
+    """List the first cells of a column by their rows; the header is row 1."""
+    first = cells.head(_MAX_CELLS)
+    listed = [f"row {row + 2} `{one_line(cell, 40)}`" for row, cell in first.items()]
+    return ", ".join(listed) + (" …" if len(cells) > len(first) else "")
 
 
 def as_axis_values(values: Any) -> tuple[Any, str]:
@@ -111,6 +151,11 @@ def as_axis_values(values: Any) -> tuple[Any, str]:
     times = _parse_dates(values)
     if times is not None:
         return times, "temporal"
+    texts = values.dropna().astype(str)
+    numbers, unit = read_numbers(texts.to_list())
+    is_spelled = not texts.str.isalnum().all()  # `1,200`, but not `2024` or `007`
+    if is_spelled and None not in numbers and not any(map(str.isalpha, unit)):
+        return pd.Series(numbers, texts.index, float).reindex(values.index), "quantitative"
     return values.where(values.isna(), values.astype(str)), "nominal"
 
 
@@ -169,7 +214,7 @@ def compute_heights(chart: Chart, table: Any, notes: list[str]) -> tuple[Any, st
         aggregate = "sum"
         name = "count"
     else:
-        table["y"] = as_numbers(table["y"], str(chart.y), "y")
+        table["y"] = as_numbers(table["y"], str(chart.y), "y", notes)
         default = "sum" if chart.type in ("bar", "pie") else ""
         aggregate = chart.aggregate or default
         name = f"{aggregate} of {chart.y}" if chart.aggregate else str(chart.y)
@@ -235,9 +280,9 @@ def keep_extremes(table: Any, notes: list[str]) -> Any:
     return table.loc[sorted({*groups.idxmin(), *groups.idxmax()})].drop(columns="_series")
 
 
-def count_bins(chart: Chart, table: Any) -> Any:
+def count_bins(chart: Chart, table: Any, notes: list[str]) -> Any:
     """Count the rows with a value from `x` to `x2`."""
-    table = table.assign(x=as_numbers(table["x"], chart.x or "", "x")).dropna()
+    table = table.assign(x=as_numbers(table["x"], chart.x or "", "x", notes)).dropna()
     if table.empty:
         raise ToolError(f"The column `{chart.x}` contains no numbers.")
     edges = np.histogram_bin_edges(table["x"], bins=chart.bins)

@@ -9,6 +9,8 @@ import difflib
 import re
 from collections.abc import Sequence
 
+from manus.execution.file_names import fold
+
 _MIN_RATIO = 0.6
 _MAX_LINES = 20_000
 _MAX_WIDTH = 80
@@ -18,7 +20,6 @@ line, and characters compared per region."""
 _MAX_SIMILAR_LINES = 12
 _MAX_REGIONS = 50
 _MAX_QUOTED = 120
-_TYPOGRAPHY = str.maketrans("\u2018\u2019\u201c\u201d\u2013\u2014\u2212", "''\"\"---", "\u200b")
 _NUMBERED = re.compile(r"\s*\d+\t")
 
 
@@ -68,7 +69,7 @@ def _find_normalized(lines: Sequence[str], expected: Sequence[str]) -> int | Non
 
 def _normalize(line: str) -> str:
     """Unify blanks, quotes, dashes and case, and remove the line numbers of a view."""
-    return " ".join(_NUMBERED.sub("", line, count=1).translate(_TYPOGRAPHY).casefold().split())
+    return " ".join(fold(_NUMBERED.sub("", line, count=1)).casefold().split())
 
 
 def _find_similar(lines: Sequence[str], expected: Sequence[str]) -> int | None:

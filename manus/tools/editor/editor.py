@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import re
+from functools import partial
 from pathlib import Path
 
 from manus.config.files import is_stream
@@ -33,15 +34,21 @@ _MAX_UNDO = 20
 class Editor:
     """The commands of the editor on one path; `room` is the maximum size of a view in characters.
 
+    Only a command that `creates` the file takes the path literally, and not as the name of an
+    existing file that looks the same.
+
     Raises:
         ToolError: the path is invalid, outside the workspace, or protected.
     """
 
-    def __init__(self, workspace: Workspace, path: str, room: int, *, writes: bool) -> None:
+    def __init__(
+        self, workspace: Workspace, path: str, room: int, *, writes: bool, creates: bool = False
+    ) -> None:
         self._workspace = workspace
         self._path = path
         self._room = room
-        self.real = workspace.writable(path) if writes else workspace.readable(path)
+        resolve = partial(workspace.writable, existing=not creates)
+        self.real = resolve(path) if writes else workspace.readable(path)
         """The path with links resolved, which is read, locked and written."""
         if writes and self.real == workspace.root:
             raise ToolError(f"{path} is the workspace itself; give the path of a file in it.")
