@@ -1,7 +1,7 @@
 """Reduce the output of a program to the lines that a terminal would show in the end.
 
 Control sequences have the grammar of ECMA-48. Those that move the cursor by lines or columns, or
-erase a line, are carried out; all others are dropped: a cleared screen may be all there is of a log.
+erase a line, are carried out; all others are dropped (a cleared screen may be the whole log).
 """
 
 from __future__ import annotations

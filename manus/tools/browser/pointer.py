@@ -48,6 +48,7 @@ _MAX_LABEL = 50
 frame of untrusted text."""
 _SAME_ROW = 0.5
 """Minimum similarity of the texts around an element and around the one that replaced it."""
+_LABEL = """element => [...element.labels].find(one => one.getBoundingClientRect().width > 1)"""
 _CENTER = """element => { element.scrollIntoView({block: "center", behavior: "instant"});
   return element.textContent.replace(/\\s+/g, " ").trim().slice(0, 160); }"""
 
@@ -106,7 +107,10 @@ async def find_target(tab: Tab, number: int | None, *excluded_kinds: str) -> Tar
     if element is None:
         reason = "is no longer on the page" if description else "is not on the page"
         raise ToolError(f"Nothing was done: {label} {reason}.{nearest}")
-    properties = await with_timeout(ANSWER_SECONDS, element.evaluate(script("describe")))
+    properties = await _describe(element)
+    if properties["disabled"] and excluded_kinds:
+        await _leave_field(element)
+        properties = await _describe(element)
     before = tab.numbering.visible_labels.get(number or 0, description)
     # the label of a text field may be its text, which edits change
     if before != description and properties["kind"] != "text":
@@ -122,6 +126,16 @@ async def find_target(tab: Tab, number: int | None, *excluded_kinds: str) -> Tar
     frame = await with_timeout(ANSWER_SECONDS, element.owner_frame())
     host = urlsplit(frame.url).hostname if frame else ""
     return Target(label, element, **properties, host=host or "")
+
+
+async def _describe(element: ElementHandle) -> dict[str, Any]:
+    return dict(await with_timeout(ANSWER_SECONDS, element.evaluate(script("describe"))))
+
+
+async def _leave_field(element: ElementHandle) -> None:
+    """Take the focus away, as a click on a disabled button does: it may wait for that."""
+    await with_timeout(ANSWER_SECONDS, element.evaluate("() => document.activeElement.blur()"))
+    await asyncio.sleep(REACTION_SECONDS)
 
 
 async def _find_replacement(tab: Tab, number: int) -> tuple[ElementHandle | None, str]:
@@ -188,7 +202,7 @@ async def click_element(_: Browser, tab: Tab, arguments: BrowserArgs) -> str:
     target = await find_target(tab, arguments.index, "list", "file")
     element = target.element
     if target.is_behind_label:
-        label = await element.evaluate_handle("element => element.labels[0]")
+        label = await element.evaluate_handle(_LABEL)
         element = label.as_element() or element
     position = await _approach(tab, element)
     await element.click(timeout=ACTION_MS, no_wait_after=True, position=position)

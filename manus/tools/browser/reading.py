@@ -70,7 +70,7 @@ async def _read_subject(browser: Browser, tab: Tab, arguments: BrowserArgs) -> t
             raise ToolError(f"{target.label} is a password, which is not shown.")
         return target.label, await read_value(target), 0
     subject = shorten(tab.page.url, _MAX_ADDRESS)
-    if tab.is_pdf:
+    if await tab.shows_pdf():
         return subject, await read_pdf(browser, tab), 0
     return subject, *await _read_text(tab)
 

@@ -124,7 +124,7 @@ async def _describe_page(browser: Browser, tab: Tab, room: int) -> Report:
     browser.last_page = (tab.id, "")
     browser.last_route = tab.route
     address = f"URL: {tab.page.url[:300]}\n"
-    if tab.is_pdf:
+    if await tab.shows_pdf():
         own_text, text = await _describe_pdf(browser, tab, room - len(address))
         return Report(address + own_text, text)
     view = await _take_snapshot(browser, tab)
@@ -163,7 +163,7 @@ async def find_new_lines(browser: Browser) -> str:
     Empty if the document or the scroll position changed.
     """
     tab = browser.active
-    view = await _take_snapshot(browser, tab) if tab and not tab.is_pdf else None
+    view = await _take_snapshot(browser, tab) if tab and not await tab.shows_pdf() else None
     if tab is None or view is None or view.content["token"] != tab.numbering.token:
         return ""
     before = tab.numbering.texts

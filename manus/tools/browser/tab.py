@@ -207,9 +207,11 @@ class Tab:
         """Return whether a request made after a monotonic time is still pending."""
         return self.navigation is not None or max(self._requests.values(), default=0) >= moment
 
-    @property
-    def is_pdf(self) -> bool:
+    async def shows_pdf(self) -> bool:
         """Return whether the tab shows a PDF, which has no elements."""
+        if not self.arrivals:  # the response came before the tab that another page opened
+            kind = await attempt(ANSWER_SECONDS, self.page.evaluate("document.contentType"))
+            self.content_type = str(kind or "")
         return self.content_type.startswith("application/pdf")
 
     @property

@@ -8,7 +8,7 @@
   for (const root of roots) {
     const walker = document.createTreeWalker(root, NodeFilter.SHOW_ELEMENT);
     for (let el = walker.nextNode(); el && left; el = walker.nextNode()) {
-      if (el.shadowRoot) roots.push(el.shadowRoot);
+      if (shadowOf(el)) roots.push(shadowOf(el));
       if (/^(SCRIPT|STYLE|NOSCRIPT|TEMPLATE|HEAD)$/i.test(el.tagName)) continue;
       if (el.scrollTop || el.scrollLeft) add(`${Math.round(el.scrollTop)},${Math.round(el.scrollLeft)}`);
       const rect = el.getBoundingClientRect();

@@ -20,7 +20,29 @@ const quoted = (text) => `"${text.replaceAll('"', "'")}"`;
 const called = (role, name) => (name ? `${role} ${quoted(name)}` : role);
 const cut = (text, limit) => (text.length > limit ? text.slice(0, limit - 1) + "…" : text);
 const parentOf = (node) => node.assignedSlot || node.parentElement || (node.getRootNode() instanceof ShadowRoot ? node.getRootNode().host : null);
-const childrenOf = (el) => (el.shadowRoot ? el.shadowRoot.childNodes : el.tagName === "SLOT" && el.assignedNodes().length ? el.assignedNodes() : el.childNodes);
+const childrenOf = (el) => (shadowOf(el) ? shadowOf(el).childNodes : el.tagName === "SLOT" && el.assignedNodes().length ? el.assignedNodes() : el.childNodes);
+const hitAt = (x, y) => {
+  let hit = document.elementFromPoint(x, y);
+  while (hit && shadowOf(hit)) {
+    const deeper = shadowOf(hit).elementFromPoint(x, y);
+    if (!deeper || deeper === hit) break;
+    hit = deeper;
+  }
+  return hit;
+};
+// What is drawn in the place of an input that is hidden, clipped or behind it, and receives its clicks:
+// the label of a box or file field, the thumb of a slider.
+const drawnFor = (el) => {
+  if (el.tagName !== "INPUT" || el.inert || !/^(checkbox|radio|file|range)$/.test(el.type)) return null;
+  const parts = el.type === "range" ? [el.parentElement] : Array.from(el.labels || []);
+  const part = parts.find((one) => one && one.getBoundingClientRect().width > 1);
+  if (!part) return null;
+  const rect = el.getBoundingClientRect(), style = getComputedStyle(el);
+  const isShown = rect.width >= 2 && rect.height >= 2 && el.checkVisibility({ visibilityProperty: true, opacityProperty: true });
+  if (!isShown || rect.right <= 0 || style.clip !== "auto" || style.clipPath !== "none") return part;
+  const hit = hitAt(rect.left + rect.width / 2, rect.top + rect.height / 2);
+  return hit && hit !== el && holds(part, hit) ? part : null;
+};
 const holds = (outer, inner) => {
   for (let node = inner; node; node = parentOf(node)) if (node === outer) return true;
   return false;
@@ -196,6 +218,12 @@ const isNative = (el) => {
   return role !== null && ROLES.has(role.trim().split(" ")[0]);
 };
 
+// Whether a disabled button may wait for the change event of a field that is being filled in.
+const isAwaitingBlur = (el) => {
+  const field = document.activeElement;
+  return el.tagName === "BUTTON" && /^(INPUT|TEXTAREA)$/.test(field?.tagName) && field.value !== "" && field.form === el.form;
+};
+
 const statesOf = (el, role) => {
   const on = (name) => el.getAttribute(`aria-${name}`);
   const states = [];
@@ -204,7 +232,7 @@ const statesOf = (el, role) => {
     states.push(checked === "mixed" ? "half checked" : checked === "true" ? "checked" : "unchecked");
   }
   if (el.tagName === "TEXTAREA" || isEditor(el)) states.push("multiline");
-  if (el.disabled || on("disabled") === "true" || (el.matches && el.matches(":disabled"))) states.push("disabled");
+  if (el.disabled || on("disabled") === "true" || (el.matches && el.matches(":disabled"))) states.push(isAwaitingBlur(el) ? "disabled, maybe until the focused field is left" : "disabled");
   if (el.tagName === "SUMMARY") states.push(el.parentElement && el.parentElement.open ? "expanded" : "collapsed");
   else if (on("expanded")) states.push(on("expanded") === "true" ? "expanded" : "collapsed");
   if (on("selected") === "true" || on("current") && on("current") !== "false") states.push("selected");
@@ -231,7 +259,7 @@ const valueOf = (el, role) => {
     if (["checkbox", "radio", "button", "submit", "reset", "image"].includes(type)) return null;
     if (type === "password") return el.value ? "••••" : "";
     if (type === "file") return Array.from(el.files || []).map((file) => file.name).join(", ");
-    return shorten(el.value, 120);
+    return shorten(type === "range" && el.getAttribute("aria-valuetext") || el.value, 120);
   }
   if (isEditor(el)) return shorten(codeOf(el), 200);
   if (el.tagName === "TEXTAREA") return shorten(el.value, 200);

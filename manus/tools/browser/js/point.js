@@ -13,7 +13,9 @@
   const root = element.getRootNode();
   const isFree = ([x, y]) => {
     const hit = root.elementFromPoint(x, y);
-    return !!hit && (element.contains(hit) || Array.from(element.labels || []).some((label) => label.contains(hit)));
+    // a click on a link in a label does not reach the labelled field
+    const isOther = element.tagName === "LABEL" && hit?.closest("a, button, [onclick]") && element.contains(hit.closest("a, button, [onclick]"));
+    return !!hit && !isOther && (element.contains(hit) || Array.from(element.labels || []).some((label) => label.contains(hit)));
   };
   const middle = [rects[0].left + rects[0].width / 2, rects[0].top + rects[0].height / 2];
   const result = { x: middle[0], y: middle[1], position: null, frame: window === top ? "page" : "frame" };

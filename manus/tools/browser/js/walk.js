@@ -14,16 +14,6 @@
   // Roles that are more specific than "link" or "clickable" where two elements are merged.
   const STATEFUL = new Set(["tab", "option", "menuitem", "menuitemcheckbox", "menuitemradio", "treeitem", "radio", "checkbox", "switch"]);
 
-  const hitAt = (x, y) => {
-    let hit = document.elementFromPoint(x, y);
-    while (hit && hit.shadowRoot) {
-      const deeper = hit.shadowRoot.elementFromPoint(x, y);
-      if (!deeper || deeper === hit) break;
-      hit = deeper;
-    }
-    return hit;
-  };
-
   // Whether the element is uncovered at one or more of a few sample points.
   const isUncovered = (el, rects) => {
     const labels = el.labels ? Array.from(el.labels) : [];
@@ -35,7 +25,7 @@
       for (const [fx, fy] of [[0.5, 0.5], [0.15, 0.2], [0.85, 0.2], [0.15, 0.8], [0.85, 0.8]]) {
         const hit = hitAt(left + (right - left) * fx, top + (bottom - top) * fy);
         if (!hit) continue;
-        if (hit.shadowRoot && el.getRootNode() === hit.shadowRoot) return true; // text in a slot
+        if (shadowOf(hit) && el.getRootNode() === shadowOf(hit)) return true; // text in a slot
         if (holds(el, hit) || labels.some((label) => holds(label, hit))) return true;
         if (passes && holds(hit, el)) return true;
       }
@@ -155,29 +145,23 @@
     items.push({ kind: "text", place: bufferPlace, text: `${heading ? "#".repeat(heading) : "|"} ${indent}${cut(text, 400)}`, heading });
   };
 
-  // Small inputs hidden behind a styled label are acted on through the label.
-  const standIn = (el) => el.tagName === "INPUT" && ["checkbox", "radio", "file"].includes(el.type)
-    && Array.from(el.labels || []).find((one) => one.getBoundingClientRect().width > 1);
-
   const consider = (el, rect, style, place) => {
-    const replaced = (rect.width < 2 || rect.height < 2 || style.opacity === "0" || style.visibility !== "visible") && standIn(el);
+    const replaced = drawnFor(el);
     if (!replaced && style.visibility !== "visible") return false;
-    const box = replaced ? replaced.getBoundingClientRect() : rect;
     const canvas = SHAPES.has(el.localName) && el.ownerSVGElement;
-    if (!canvas && (box.width < 1 || box.height < 1)) return false;
-    const where = replaced ? placeOf(box) : place;
+    if (!canvas && (rect.width < 1 || rect.height < 1)) return false;
     if (counts.elements >= options.maxElements) { // skip the expensive checks
-      if (where === "view") counts.left++;
+      if (place === "view") counts.left++;
       return { inner: [] };
     }
-    if (where === "view") {
+    if (place === "view") {
       const shown = replaced || canvas || el;
       const rects = Array.from(shown.getClientRects()).filter((one) => one.width >= 1 && one.height >= 1);
-      if (!isUncovered(shown, rects.length ? rects : [box])) return false;
+      if (!isUncovered(shown, rects.length ? rects : [rect])) return false;
       if (!replaced && el.checkVisibility && !el.checkVisibility({ opacityProperty: true }) && !["checkbox", "radio", "file"].includes(el.type)) return false;
     }
     flush();
-    return addElement(el, box, where);
+    return addElement(el, rect, place);
   };
 
   // A drawing is listed with its shapes if there are few of them: not an icon or a large chart.
@@ -212,7 +196,8 @@
     if (node.nodeType !== Node.ELEMENT_NODE || SKIP.has(node.tagName) || depth > 1500) return;
     const el = node;
     if (el.tagName === "BR") { buffer += " "; return; }
-    const rect = el.getBoundingClientRect();
+    const drawn = drawnFor(el);
+    const rect = (drawn || el).getBoundingClientRect();
     // An element without height, or without a box, may still contain visible ones.
     const empty = rect.width === 0 || rect.height === 0;
     const place = empty ? "view" : placeOf(rect);
@@ -223,14 +208,12 @@
       // This is cheap, since nothing in it is visible: its children are only counted, unless they are
       // positioned elsewhere.
       for (let child = el.firstElementChild; child; child = child.nextElementSibling) walk(child, true, depth + 1);
-      if (el.shadowRoot) for (const child of el.shadowRoot.children) walk(child, true, depth + 1);
+      if (shadowOf(el)) for (const child of shadowOf(el).children) walk(child, true, depth + 1);
       return;
     }
     const style = getComputedStyle(el);
-    const label = style.display === "none" && !el.inert && standIn(el);
-    if (label && /^(view|near)/.test(placeOf(label.getBoundingClientRect()))) consider(el, rect, style, "view");
-    if (style.display === "none" || el.inert) return;
-    if (empty && !native && !el.firstChild && !el.shadowRoot) return;
+    if (style.display === "none" && !drawn || el.inert) return;
+    if (empty && !native && !el.firstChild && !shadowOf(el)) return;
     if (el.tagName === "IFRAME" || el.tagName === "FRAME") {
       if (place === "view" && rect.width > 4 && rect.height > 4 && style.visibility === "visible" && isUncovered(el, [rect])) {
         flush();
@@ -252,16 +235,16 @@
     isInRow = /^(inline-)?(flex|grid)$/.test(style.display) && !style.flexDirection.startsWith("column");
     if (!inline && !inside) flush();
     scrollArea(el, style, rect, place);
-    const drawn = !inside && isInDrawing(el);
+    const isShape = !inside && isInDrawing(el);
     const isArea = items.length > 0 && items.at(-1).id !== undefined && items.at(-1).id === store.ids.get(el);
-    const actable = native || drawn || (!empty && !isArea && isClickable(el, style));
+    const actable = native || isShape || (!empty && !isArea && isClickable(el, style));
     const acted = actable && !isCut && consider(el, rect, style, place);
     if (/^(SELECT|TEXTAREA|CANVAS)$/.test(el.tagName) || isEditor(el)) { bounds = outerBounds; isInRow = outerRow; isInCell = outerCell; return; }
     const named = el.tagName === "LABEL" && el.control && el.control.type !== "hidden"; // listed with its field
     // The name of a large clickable element, such as a card, is only its beginning; the rest is text.
     const outerPreformatted = preformatted;
     preformatted = /^(pre|break-spaces)/.test(style.whiteSpace);
-    const swallowed = actable && (!isLabelledBox(el) && (native || el.textContent.length < 200 && !drawn && countLines(el) < MIN_LINES));
+    const swallowed = actable && (!isLabelledBox(el) && (native || el.textContent.length < 200 && !isShape && countLines(el) < MIN_LINES));
     const surrounding = enclosing;
     enclosing = acted || enclosing;
     const hidden = inside || swallowed || named || style.visibility !== "visible" && !el.firstElementChild;
