@@ -32,8 +32,8 @@ HIDDEN = {
     "invisible": "visibility: hidden",
 }
 LABELS = {
-    "around": "<label id=l><input id=c type=checkbox><i></i> I accept <a href=#t>the terms</a></label>",
-    "beside": "<input id=c type=checkbox><label id=l for=c><i></i> I accept the terms</label>",
+    "around": "<label><input id=c type=checkbox><i></i> I accept <a href=#t>the terms</a></label>",
+    "beside": "<input id=c type=checkbox><label for=c><i></i> I accept the terms</label>",
 }
 
 
@@ -60,7 +60,7 @@ SLIDER = """<style>
   input { border: 0; clip: rect(0 0 0 0); height: 100%; margin: -1px; overflow: hidden; padding: 0;
     position: absolute; white-space: nowrap; width: 100% }</style>
 <span class=root><span class=thumb><input type=range aria-label=Volume min=0 max=100 value=30
-  aria-valuenow=30 aria-valuetext="30 dB" oninput="this.setAttribute('aria-valuetext', value + ' dB')">
+  aria-valuetext="30 dB" oninput="this.setAttribute('aria-valuetext', value + ' dB')">
 </span></span><script>
   document.querySelector(".root").addEventListener("mousedown", () => 0)</script>"""
 
@@ -109,7 +109,8 @@ async def test_a_pdf_in_a_new_tab_is_read(driver: Driver, site: Site) -> None:
 
 
 WAITING = """<title>Form</title><input aria-label=Name onchange="b.disabled = !this.value">
-<button id=b disabled onclick="document.title = 'Saved'">Save</button><button disabled>Never</button>"""
+<button id=b disabled onclick="document.title = 'Saved'">Save</button>
+<button disabled>Never</button>"""
 
 
 async def test_a_button_that_waits_until_a_field_is_left(driver: Driver) -> None:

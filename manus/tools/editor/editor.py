@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -19,6 +20,7 @@ from manus.state.errors import ToolError
 from manus.tools.editor import view
 from manus.tools.editor.editing import find_nearest, insert_lines, split_lines
 from manus.tools.editor.indentation import is_misaligned, reindent
+from manus.tools.editor.notebook import check_notebook, render_cells, replace_source
 
 _MAX_LISTED = 20
 """Maximum number of line numbers listed."""
@@ -53,6 +55,7 @@ class Editor:
         if writes and self.real == workspace.root:
             raise ToolError(f"{path} is the workspace itself; give the path of a file in it.")
         self._label = workspace.show(self.real)
+        self._is_notebook = self.real.suffix == ".ipynb"
         self._undo = _UndoStore(workspace.records / "undo", self._label)
 
     def view(self, lines: list[int] | None) -> Observation:
@@ -67,7 +70,12 @@ class Editor:
         if mime := image_type(data):
             return view.render_picture(self._label, data, mime)
         file = as_text(self._label, data, self.real)
-        return Observation(view.render_text(self._label, file, lines, self._room))
+        label = self._label
+        if self._is_notebook:
+            with contextlib.suppress(ValueError):  # broken: show it as it is
+                file = file._replace(text=render_cells(file.text))
+                label += ", as the cells of a notebook"
+        return Observation(view.render_text(label, file, lines, self._room))
 
     def create(self, text: str) -> Observation:
         """Create or overwrite a file, and create its parent folders."""
@@ -114,6 +122,10 @@ class Editor:
         file = as_text(self._label, data, self.real)
         old = file.typed(old)
         new = file.typed(new)
+        if self._is_notebook and old and old not in file.text:
+            with contextlib.suppress(ValueError):
+                if text := replace_source(file.text, old, new):
+                    return self._write_edit("str_replace", file, data, text)
         reindented = reindent(file.text, old, new) if old not in file.text else None
         if reindented is None:
             start = self._find_unique(file.text, old)
@@ -248,6 +260,8 @@ class Editor:
     def _encode(self, file: TextFile, text: str) -> bytes:
         if "\0" in text:
             raise ToolError("The text contains a NUL character; write binary files with a program.")
+        if self._is_notebook:
+            check_notebook(text)
         if file.is_ambiguous(text):
             raise ToolError(
                 f"The encoding of {self._label} is uncertain: its bytes fit "
