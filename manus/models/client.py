@@ -9,7 +9,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import cache
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -22,12 +22,12 @@ from langgraph.config import get_stream_writer
 from manus.config.model_settings import ModelSettings
 from manus.models.chat_models import build_model
 from manus.models.endpoint_call import ModelRequest, RequestCache, ask_endpoint
-from manus.models.errors import ReplyFaultError
+from manus.models.errors import ErrorFacts, ReplyFaultError
 from manus.models.ledger import UsageLedger
 from manus.models.prices import Pricing
 from manus.models.providers import DEFAULT_MODEL, build_endpoint, get_address
 from manus.models.recording import Recorder
-from manus.models.retry import with_retries
+from manus.models.retry import SentRequest, with_retries
 from manus.models.server_window import ModelServer
 from manus.models.tokens import (
     TOKENS,
@@ -46,6 +46,7 @@ from manus.models.window_watch import (
 from manus.models.wrapped import chat_model_in
 from manus.state.errors import (
     BudgetError,
+    ContextOverflowError,
     ModelError,
     ModelRefusedError,
     ModelReplyError,
@@ -198,22 +199,41 @@ class ModelClient:
 
         The call is cancelled when the budget's time runs out.
         """
-        ask = partial(self._ask_once, endpoint, request)
+        sent = SentRequest(request, endpoint.max_tokens)
+
+        async def ask() -> Reply:
+            return await self._ask_once(endpoint, sent.request)
+
         try:
             seconds = self.ledger.seconds_left if self.ledger.is_limited else None
             async with asyncio.timeout(seconds) as limit:
-                reply = await with_retries(ask, endpoint, retry_for)
+                reply = await with_retries(ask, endpoint, retry_for, sent.lower_limit)
                 if _needs_second_try(reply.message, request):
                     log.info("the model's reply was empty or truncated; requesting it once more")
-                    reply = await with_retries(ask, endpoint, retry_for)
+                    reply = await with_retries(ask, endpoint, retry_for, sent.lower_limit)
                     if is_empty(reply.message):
                         raise ModelReplyError(_explain_empty(reply.message, endpoint))
+        except ModelRefusedError as error:
+            if not self._may_be_too_large(endpoint, request, error):
+                raise
+            at = (endpoint.base_url, endpoint.model)
+            raise ContextOverflowError(str(error), at, is_guess=True) from error.__cause__
         except TimeoutError as error:
             if not limit.expired():
                 raise
             raise BudgetError(self.ledger.over or "seconds") from error
         reply.message.additional_kwargs.pop(CUT_OFF, None)  # some servers send no finish reason
         return reply
+
+    def _may_be_too_large(
+        self, endpoint: ModelSettings, request: ModelRequest, error: ModelRefusedError
+    ) -> bool:
+        """Return whether a refusal may mean the size: more than half of the window was sent."""
+        if error.__cause__ is None or ErrorFacts(error.__cause__).status not in (400, 422):
+            return False
+        window = get_window(endpoint, self.get_chat_model(endpoint))
+        factor = self.calibration.get(endpoint.model or DEFAULT_MODEL, 1.0)
+        return factor * request.estimate > window / 2
 
     def _caller_model_at(self, endpoint: ModelSettings) -> Runnable[Any, Any] | None:
         """Return the caller's chat model if the endpoint represents it."""

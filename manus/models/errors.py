@@ -27,8 +27,8 @@ _MESSAGE_LIMIT = 300
 """Characters of a server's message that a user sees."""
 _WORDS_LIMIT = 2_000
 """Characters of it in which words are searched."""
-_MIN_OUTPUT = 16
-"""Tokens: the smallest limit of a reply that makes sense."""
+_MIN_OUTPUT = 500
+"""Tokens: with a smaller limit of the reply, the request is compacted instead."""
 _MIN_INPUT = 500
 """Tokens: a smaller number in a message is not taken for the size of a request."""
 _OUTPUT = re.compile(

@@ -75,13 +75,19 @@ class ContextOverflowError(ModelError):
 
     Attributes:
         endpoint: Address and model that refused the request: a fallback's window may be smaller.
+        is_guess: Whether only the size of the request suggests that it is why it was refused.
     """
 
     def __init__(
-        self, message: str, endpoint: tuple[str | None, str | None] = (None, None)
+        self,
+        message: str,
+        endpoint: tuple[str | None, str | None] = (None, None),
+        *,
+        is_guess: bool = False,
     ) -> None:
         super().__init__(message)
         self.endpoint = endpoint
+        self.is_guess = is_guess
 
 
 class BudgetError(ModelError):

@@ -156,3 +156,34 @@ async def test_a_loop_is_detected_even_if_its_messages_were_evicted(looker: Scri
     assert values["compaction"]["evicted"] > 0
     assert values["loop"]["kind"] == "cycle"
     assert len(values["loop"]["calls"]) == 3
+
+
+@pytest.mark.parametrize(("window", "refused"), [(2_600, True), (1_000_000, False)])
+async def test_a_large_request_that_is_refused_for_no_known_reason_is_shortened_once(
+    looker: ScriptedAgent, monkeypatch: pytest.MonkeyPatch, window: int, refused: bool
+) -> None:
+    monkeypatch.setenv("MANUS_CONTEXT_WINDOW", str(window))
+    no = fail(400, message="No.")
+    replies = [no, text("done")] if refused else [no]
+    outcome = await looker.run(*LOOKS[:6], *replies, request=REQUEST)
+    assert outcome.output == "done" if refused else "refused the request" in outcome.output
+    if not refused:
+        return
+    assert "Notes on the messages" in agent_requests(looker)[-1].text
+    outcome = await looker.run(*LOOKS[:6], no, no, request=REQUEST, thread="twice")
+    assert outcome.stop_reason == "error"
+    assert "refused the request (400): No." in outcome.output
+
+
+@pytest.mark.environ(MANUS_MAX_TOKENS="8000")
+async def test_a_limit_of_the_reply_beyond_the_window_is_lowered(looker: ScriptedAgent) -> None:
+    beyond = fail(
+        400,
+        code="context_length_exceeded",
+        message="This model's maximum context length is 131072 tokens. However, you requested "
+        "133034 tokens (125034 in the messages, 8000 in the completion).",
+    )
+    outcome = await looker.run(beyond, text("done"), request=REQUEST)
+    assert outcome.output == "done"
+    limits = [request.body["max_tokens"] for request in agent_requests(looker)]
+    assert limits == [8_000, 6_038]

@@ -18,7 +18,12 @@ from manus.nodes.context.truncation import context_window
 from manus.nodes.exchange.notes import StepNotes
 from manus.prompts import agent as prompts
 from manus.state.agent import Run
-from manus.state.errors import ContextOverflowError, ModelRefusedError, ModelReplyError
+from manus.state.errors import (
+    ContextOverflowError,
+    ModelError,
+    ModelRefusedError,
+    ModelReplyError,
+)
 from manus.state.messages import (
     MALFORMED_AT,
     ephemeral,
@@ -57,14 +62,16 @@ async def ask_model(
             return await request_reply(active_run.client, role, request, tools, notes.choice)
         except ContextOverflowError as error:
             overflow = error
-        if not tight:
+        if not (tight or overflow.is_guess):
             learn_window(overflow, estimate_request(request, active_run.catalog.schemas()))
     assert overflow is not None
     raise explain_overflow(overflow)
 
 
-def explain_overflow(overflow: ContextOverflowError) -> ContextOverflowError:
+def explain_overflow(overflow: ContextOverflowError) -> ModelError:
     """Return the error for a request that is too large and cannot be compacted further."""
+    if overflow.is_guess:
+        return ModelRefusedError(str(overflow))
     return ContextOverflowError(
         f"{str(overflow).rstrip('.')}. It cannot be compacted further; put long texts into files, "
         "offer fewer tools, or use a model with a larger window.",
