@@ -76,12 +76,6 @@ def python(interpreter: str, *, runs_own: bool | None) -> str:
     return f"`python3` and `python_execute` run {interpreter}."
 
 
-def tools(selected: Sequence[str], problems: Sequence[str]) -> str:
-    """Return which of the user's other tools are used, and which are unusable."""
-    lines = [f"first on the `PATH`: {', '.join(selected)}."] if selected else []
-    return " ".join([*lines, *problems])
-
-
 def programs(network: str, hidden: Sequence[str] = (), *, has_servers: bool = False) -> str:
     """Return the rules for programs in a sandbox.
 

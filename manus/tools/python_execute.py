@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 from typing_extensions import override
 
 from manus.execution.base import AgentTool, Arguments
-from manus.execution.environment.selection import find_user_tools
+from manus.execution.environment.tools import find_user_tools
 from manus.execution.process import ProcessResult, exit_state, run
 from manus.execution.result import Observation
 from manus.execution.safe_open import write_private

@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import os
-import shutil
 import subprocess
 import sys
 import sysconfig
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from playwright.async_api import async_playwright
 
-from manus.config.run_settings import resolve_settings
 from manus.config.safety_settings import SandboxSettings
 from manus.config.settings import Settings
 from manus.execution.environment.report import report_tools
-from manus.execution.environment.selection import find_user_tools
 from manus.execution.safe_open import write_file
 from manus.execution.sandbox import bubblewrap
 from manus.execution.sandbox.sandbox import get_sandbox
 from manus.execution.session import Session
-from manus.execution.workspace import Workspace
-from manus.graph.profiles import DATA_ANALYSIS
-from manus.nodes.exchange.environment_info import describe_environment
 from manus.tools.bash import Bash
 from manus.tools.python_execute import PythonExecute
 from tests.helpers.child import ROOT
@@ -38,10 +29,6 @@ OF_ENVIRONMENTS = (
     "PLAYWRIGHT_BROWSERS_PATH",
     *("PYENV_ROOT", "PYENV_VERSION", "NVM_DIR", "ASDF_DATA_DIR", "MISE_DATA_DIR"),
 )
-PYENVS = sorted(
-    Path.home().glob(".pyenv/versions/*.*.*"), key=lambda path: list(map(int, path.name.split(".")))
-)
-"""Real interpreters, if this machine has any, oldest first."""
 CODE = "import greeter, sys\nprint(greeter.WORD, sys.prefix)"
 
 
@@ -120,170 +107,72 @@ async def test_an_active_environment_is_first_and_its_neighbors_are_hidden(
 
 
 @pytest.mark.sandboxes
-async def test_the_environment_of_the_workspace_comes_before_another_and_can_be_changed(
-    session: Session, root: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+async def test_the_workspaces_environment_is_first(
+    session: Session, home: Path, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("VIRTUAL_ENV", str(make_environment(home / "other", "from other")))
-    make_environment(root / ".venv", "from here")
-    output = await bash(
-        session, "python -c 'import greeter; print(greeter.WORD)'; command -v python"
-    )
-    assert output.splitlines()[:2] == ["from here", f"{root}/.venv/bin/python"]
-    assert (await python(session, CODE)).splitlines()[-1] == "[Python: .venv/bin/python]"
-    module = next(root.glob(".venv/lib/*/site-packages"))
-    await bash(session, f"echo 'WORD = \"changed\"' > {module}/greeter.py")
-    assert "changed" in await python(session, CODE)
+    active = make_environment(home / "active", "from active")
+    monkeypatch.setenv("VIRTUAL_ENV", str(active))
+    make_environment(root / ".venv", "from workspace")
+    assert (await python(session, CODE)).startswith(f"from workspace {root / '.venv'}")
+    observation = await bash(session, "python -c 'import greeter; print(greeter.WORD)'")
+    assert observation.startswith("from workspace")
 
 
-@pytest.mark.sandboxes
-@pytest.mark.parametrize("form", ["link", "file with a path", "file with a name"])
-async def test_a_venv_outside_the_workspace(
-    session: Session, root: Path, home: Path, form: str
-) -> None:
-    place = make_environment(home / ".virtualenvs" / "app", "from app")
-    if form == "link":
-        (root / ".venv").symlink_to(place)
-    else:
-        write(root / ".venv", f"{place}\n" if "path" in form else "app\n")
-    assert "from app" in await python(session, CODE)
+@pytest.mark.sandboxes("bubblewrap", "landlock")
+async def test_an_environment_whose_python_is_gone(session: Session, root: Path) -> None:
+    (root / ".venv" / "bin").mkdir(parents=True)
+    (root / ".venv" / "bin" / "python").symlink_to("/nowhere/python3")
+    assert "its Python does not start" in report_tools(root, session.settings.sandbox).describe()
+    assert (await python(session, "print(1)")).startswith("1")
 
 
-@pytest.mark.sandboxes
-async def test_an_environment_of_conda(
-    session: Session, home: Path, sandbox_kind: Kind, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its Python is a separate file, with tokens next to it."""
-    prefix = make_environment(home / "miniconda3" / "envs" / "app", "from conda")
-    (prefix / "pyvenv.cfg").rename(prefix / "bin" / "pyvenv.cfg")  # a conda Python has none
-    write(prefix / "conda-meta" / "python-3.11.7-h1.json", "{}")
-    tokens = [home / "miniconda3" / ".condarc", home / "miniconda3" / "envs" / "x" / "lib" / "key"]
-    tokens += [prefix / ".condarc", prefix / "conda-meta" / "state", prefix / "etc" / "npmrc"]
-    for path in tokens:
-        write(path, "sk-secret")
-    write(home / "miniconda3" / "bin" / "conda", "#!/bin/sh\n", 0o755)
-    write(prefix / "bin" / "tool", "#!/bin/sh\necho from conda\n", 0o755)
-    monkeypatch.setenv("CONDA_PREFIX", str(prefix))
-    monkeypatch.setenv("CONDA_DEFAULT_ENV", "app")
-    output = await bash(session, "tool; command -v python; echo $CONDA_PREFIX $CONDA_DEFAULT_ENV")
-    expected = ["from conda", f"{prefix}/bin/python", f"{prefix} app"]
-    assert output.splitlines()[:3] == expected
-    if sandbox_kind != "none":
-        assert "sk-secret" not in await bash(session, f"cat {' '.join(map(str, tokens))}")
-
-
-VERSIONS = {
-    ".pyenv/versions/{}/bin/python3": (".python-version", "3.12\n", "3.12.4"),
-    ".pyenv/versions/{}/bin/python": (".python-version", "# ours\n3.12.2\n3.11\n", "3.12.2"),
-    ".local/share/uv/python/cpython-{}-linux-x86_64-gnu/bin/python": (
-        *(".python-version", "cpython@3.12\n", "3.12.4"),
-    ),
-    ".nvm/versions/node/v{}/bin/node": (".nvmrc", "lts/iron\n", "20.11.1"),
-    ".local/share/fnm/node-versions/v{}/installation/bin/node": (".nvmrc", "v20\n", "20.11.1"),
-    ".local/share/mise/installs/node/{}/bin/node": (
-        "mise.toml",
-        '[tools]\nnode = "20"\n',
-        "20.1.0",
-    ),
-    ".local/share/mise/installs/go/{}/bin/go": (
-        *("mise.toml", '[tools]\ngo = {version = "latest"}\n', "1.22.10"),
-    ),
-    ".asdf/installs/nodejs/{}/bin/node": (".tool-versions", "nodejs 20.11.1 system\n", "20.11.1"),
-    ".asdf/installs/golang/{}/go/bin/go": (".tool-versions", "golang 1.22.1\n", "1.22.1"),
+TOOLS = {
+    ".pyenv/versions/3.1/bin": (".pyenv/versions/3.1/pip.conf", ".pyenv/versions/3.1/lib/a"),
+    ".nvm/versions/node/v1/bin": (".nvm/versions/node/v1/etc/npmrc", ".nvm/versions/node/v1/lib/a"),
+    ".asdf/shims": (".asdf/installs/go/1/etc/npmrc", ".asdf/installs/go/1/a"),
+    ".volta/bin": (".volta/tools/image/node/1/etc/npmrc", ".volta/a"),
+    ".cargo/bin": (".cargo/credentials.toml", ".rustup/toolchains/a"),
+    "miniconda3/condabin": ("miniconda3/.condarc", "miniconda3/lib/a"),
+    "tool/bin": ("tool/settings.ini", "tool/lib/a"),
 }
-OTHERS = {
-    "python": ("3.11.1", "3.12.3", "3.12.99rc1"),
-    "node": ("18.0.0", "22.0.0"),
-    "go": ("1.22.9", "1.9.0"),
-}
+"""Folders on the `PATH`, each with a secret and with a file that its programs need."""
 
 
-@pytest.mark.sandboxes
-@pytest.mark.parametrize("program", VERSIONS)
-async def test_the_version_requested_by_a_file(
-    session: Session, root: Path, home: Path, program: str
+@pytest.mark.sandboxes("bubblewrap", "landlock")
+async def test_tools_are_visible_where_the_path_leads_and_secrets_beside_them_are_not(
+    session: Session, home: Path, monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
 ) -> None:
-    file, text, version = VERSIONS[program]
-    write(home / ".nvm/alias/lts/iron", "v20.11.1\n")
-    name = Path(program).name
-    for each in (version, *OTHERS[name.rstrip("3")]):
-        write(home / program.format(each), f"#!/bin/sh\necho this is {each}\n", 0o755)
-    write(root.parent / file, text)  # a parent folder counts, too
-    assert f"this is {version}\n" in await bash(session, name)
+    for number, (folder, (secret, needed)) in enumerate(TOOLS.items()):
+        program = write(home / folder / f"tool{number}", "#!/bin/sh\ncat $1\n", 0o755)
+        write(home / secret, "sk-secret\n")
+        write(home / needed, "needed\n")
+        monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    write(home / ".ssh" / "id", "sk-secret\n")
+    for number, (folder, (secret, needed)) in enumerate(TOOLS.items()):
+        with subtests.test(folder=folder):
+            script = f"tool{number} {home / needed}; cat {home / secret} {home}/.ssh/id"
+            observation = await bash(session, script)
+            assert observation.startswith("needed")
+            assert "sk-secret" not in observation
 
 
-@pytest.mark.sandboxes
-async def test_programs_behind_shims_are_found(
-    session: Session, home: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.sandboxes("bubblewrap", "landlock")
+async def test_of_local_programs_only_installed_ones_are_visible(
+    session: Session, home: Path, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """At its own position in the `PATH`: entries before the shims keep precedence."""
-    pyenv = home / "tools" / "pyenv"
-    programs = {
-        pyenv / "versions/3.12.4/bin/python": "of pyenv",
-        pyenv / "versions/3.12.4/bin/pip": "of pyenv",
-        pyenv / "shims/python": "a shim",
-        home / ".local/share/pipx/venvs/pip/bin/pip": "of the user",
-    }
-    for path, words in programs.items():
-        write(path, f"#!/bin/sh\necho {words}\n", 0o755)
-    write(home / ".local/share/pipx/venvs/pip/pyvenv.cfg")
-    (home / ".local/bin").mkdir()
-    (home / ".local/bin/pip").symlink_to("../share/pipx/venvs/pip/bin/pip")
-    write(pyenv / "version", "3.12\n")
-    monkeypatch.setenv("PYENV_ROOT", str(pyenv))
-    monkeypatch.setenv("PATH", f"{home}/.local/bin:{pyenv}/shims:/usr/bin:/bin")
-    assert (await bash(session, "pip; python")).startswith("of the user\nof pyenv\n")
-
-
-@pytest.mark.sandboxes
-async def test_the_packages_of_the_user(session: Session, home: Path, sandbox_kind: Kind) -> None:
-    """Packages of `pip install --user` are found, and more can be installed next to them."""
-    version = f"{sys.version_info.major}.{sys.version_info.minor}"
-    packages = home / ".local" / "lib" / f"python{version}" / "site-packages"
-    write(packages / "greeter.py", "WORD = 'from the user'\n")
-    write(home / ".local" / "share" / "keyring" / "key", "sk-secret")
-    base = Path(sys.base_prefix) / "bin" / f"python{version}"
-    code = (
-        "import greeter, site; print(greeter.WORD); open(site.getusersitepackages() + '/new', 'w')"
-    )
-    output = await bash(session, f'{base} -c "{code}"; cat {home}/.local/share/keyring/key')
-    assert output.startswith("from the user\n")
-    if sandbox_kind != "none":
-        assert "Error" not in output
-        assert "sk-secret" not in output
-        assert not (packages / "new").exists()
-
-
-LAUNCH = """
-from playwright.sync_api import sync_playwright
-with sync_playwright() as playwright:
-    browser = playwright.chromium.launch(channel="chromium")
-    page = browser.new_page()
-    page.set_content("<title>Opened</title>")
-    print(page.title())
-    browser.close()
-"""
-
-
-@pytest.mark.sandboxes
-@pytest.mark.sample(none=())
-async def test_the_browsers_that_playwright_has_installed(
-    session: Session, root: Path, home: Path, sandbox_kind: Kind
-) -> None:
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        pytest.skip("no chromium here")
-    cache = home / ".cache" / "ms-playwright"
-    async with async_playwright() as playwright:
-        installed = Path(playwright.chromium.executable_path)
-    assert installed.is_relative_to(cache)
-    write(installed, f'#!/bin/sh\nexec {chromium} "$@"\n', 0o755)
-    cookies = cache / "mcp-chrome-1234567" / "Cookies"
-    write(cookies, "a cookie")
-    write(root / "launch.py", LAUNCH)
-    printed = await bash(session, f"{sys.executable} launch.py; cat {cookies}")
-    assert printed.startswith("Opened\n")
-    if sandbox_kind != "none":
-        assert "a cookie" not in printed
+    local = home / ".local" / "bin"
+    environment = make_environment(home / ".local" / "share" / "uv" / "tools" / "t", "from tool")
+    script = f"#!{environment}/bin/python\nimport greeter; print(greeter.WORD)\n"
+    write(environment / "bin" / "greet", script, 0o755)
+    write(local / "mine", "#!/bin/sh\necho sk-secret\n", 0o755)
+    starter = "#!/usr/bin/python3\nimport sys\nfrom os import getcwd\nsys.exit(getcwd())\n"
+    write(local / "starter", starter, 0o755)
+    (local / "greet").symlink_to(environment / "bin" / "greet")
+    monkeypatch.setenv("PATH", f"{local}:/usr/bin:/bin")
+    assert (await bash(session, "greet")).startswith("from tool")
+    assert "sk-secret" not in await bash(session, f"mine; cat {local}/mine")
+    assert str(root) in await bash(session, "starter")
+    assert str(local / "mine") in report_tools(root, session.settings.sandbox).describe()
 
 
 @pytest.mark.sandboxes("bubblewrap", "landlock")
@@ -305,74 +194,33 @@ async def test_no_program_of_the_workspace_is_started_outside_of_the_sandbox(
 
 
 HOSTILE = {
-    "a link to the home": ".venv",
-    "a link to a project": ".venv",
-    "a file of versions": ".python-version",
-    "a path of versions": ".python-version",
-    "a tool": ".tool-versions",
+    "a link to the home": ("", "../.."),
+    "a link to a project": ("", "../../other"),
+    "an interpreter in a project": ("bin/python", "../../../../other/bin/python"),
 }
 
 
-@pytest.mark.sandboxes
+@pytest.mark.sandboxes("bubblewrap", "landlock")
 @pytest.mark.parametrize("trick", HOSTILE)
 async def test_a_workspace_cannot_expose_other_files(
-    session: Session, root: Path, home: Path, sandbox_kind: Kind, trick: str
+    session: Session, root: Path, home: Path, trick: str
 ) -> None:
-    secrets = [home / ".ssh" / "key", home / "other" / "key", home / "other" / "bin" / "python"]
+    secrets = [home / ".ssh" / "key", home / "other" / "lib" / "key", home / "other/bin/python"]
     for path in secrets:
         write(path, "sk-secret\n", 0o755)
-    write(home / ".pyenv" / "versions" / "3.12.1" / "bin" / "python", "", 0o755)
-    place = root / HOSTILE[trick]
-    match trick:
-        case "a link to the home":
-            place.symlink_to(home)
-        case "a link to a project":
-            place.symlink_to(home / "other")
-        case "a file of versions":
-            place.symlink_to(home / ".ssh" / "key")
-        case "a path of versions":
-            place.write_text(f"../../../other\n{home}/other\n")
-        case _:
-            place.write_text("../../../../other .\n../.ssh ..\n")
-    tools = find_user_tools(root, os.environ)
-    assert "sk-secret" not in str(tools.problems)
-    if sandbox_kind != "none":
-        assert "sk-secret" not in await bash(session, f"cat {' '.join(map(str, secrets))}")
-
-
-@pytest.mark.sandboxes
-async def test_data_analysis_keeps_the_python_that_has_its_packages(
-    session: Session, root: Path
-) -> None:
-    make_environment(root / ".venv", "from here")
-    session.settings = replace(session.settings, profile=DATA_ANALYSIS)
-    assert "[exit code 0]" in await python(session, "import pydantic; print(1)")
-    missing = await python(session, CODE)
-    assert missing.splitlines()[-1] == "[Python: manus's own]"
-
-
-@pytest.mark.sandboxes
-@pytest.mark.skipif(not PYENVS, reason="no Python of pyenv here")
-@pytest.mark.parametrize("version", [path.name for path in PYENVS[:: max(1, len(PYENVS) - 1)]])
-async def test_code_runs_with_any_python_that_pyenv_has(
-    home: Path, sandbox_kind: Kind, version: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Even if it is much older than the version that manus requires."""
-    monkeypatch.setenv("PYENV_ROOT", str(PYENVS[0].parent.parent))
-    write(home / "project" / ".python-version", f"{version}\n")
-    settings = Settings(sandbox=SandboxSettings(kind=sandbox_kind))
-    session = session_in(home / "project", settings=settings)
-    try:
-        output = await python(session, "import sys; print('%d.%d.%d' % sys.version_info[:3])")
-    finally:
-        await session.close()
-    assert output.startswith(f"{version}\n[exit code 0]\n[Python: ")
+    name, target = HOSTILE[trick]
+    if name:
+        write(root / ".venv" / "pyvenv.cfg")
+    (root / ".venv" / name).parent.mkdir(parents=True, exist_ok=True)
+    (root / ".venv" / name).symlink_to(target)
+    assert "sk-secret" not in await bash(session, f"cat {' '.join(map(str, secrets))}")
 
 
 OWN = """\
 import asyncio, sys
 from pathlib import Path
 from manus.tools.bash import Bash
+from tests.helpers.child import ROOT
 from tests.helpers.child import ROOT
 from tests.helpers.sandboxes import Kind
 from tests.helpers.sessions import session_in
@@ -415,46 +263,4 @@ async def test_a_server_of_the_user_is_not_found_in_the_workspace(
     make_environment(root / ".venv", "from here")
     sandbox = await get_sandbox(session)
     started = sandbox.confine(["python"], {"PATH": "/usr/bin:/bin"}, root, is_user_program=True)
-    # bubblewrap puts the wrapper of git first
-    path = started.environment["PATH"]
-    assert path == "/usr/bin:/bin"
-
-
-def test_hidden_programs_are_reported(
-    home: Path, monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
-) -> None:
-    root, settings = home / "project", SandboxSettings()
-    root.mkdir()
-    assert report_tools(root, settings).describe() == ""
-    write(home / "mine" / "bin" / "cargo", "", 0o755)
-    monkeypatch.setenv("PATH", f"{home}/mine/bin:/usr/bin:/bin")
-    [packages] = make_environment(root / ".venv", "x").glob("lib/python3*/site-packages")
-    about = {"url": (home / "library").as_uri(), "dir_info": {"editable": True}}
-    write(packages / "library-1.dist-info" / "direct_url.json", json.dumps(about))
-    (home / "library").mkdir()
-    write(root / ".nvmrc", "22\n")
-    monkeypatch.setenv("VIRTUAL_ENV", str(home / "gone"))
-    description = report_tools(root, settings).describe()
-    version = ".".join(map(str, sys.version_info[:3]))
-    assert description == (
-        f"First on the PATH: Python {version} in .venv (.venv). The sandbox hides "
-        f"{home}/mine/bin, {home}/library (`read` under `[sandbox]` shows more). "
-        f"`VIRTUAL_ENV` is not a virtual environment ({home}/gone). "
-        "`.nvmrc` requests node 22, which is not installed."
-    )
-    resolved = resolve_settings(Settings(sandbox=settings))
-    environment_text = describe_environment(Workspace(root), resolved, own_python=False)
-    python = f"`python3` and `python_execute` run Python {version} in .venv."
-    for part in (python, f"{home}/mine/bin", f"{home}/library", "22"):
-        with subtests.test(part=part):
-            assert part in environment_text, part
-
-
-def test_an_environment_whose_python_is_missing(home: Path) -> None:
-    root = home / "project"
-    prefix = make_environment(root / ".venv", "x")
-    (prefix / "bin" / "python").unlink()
-    (prefix / "bin" / "python").symlink_to(home / "gone" / "bin" / "python3")
-    tools = find_user_tools(root, os.environ)
-    assert tools.python is None
-    assert "recreate the environment" in tools.problems[0]
+    assert started.environment["PATH"] == "/usr/bin:/bin"

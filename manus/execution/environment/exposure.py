@@ -1,4 +1,4 @@
-"""Select the files of an environment that programs may read: its programs and libraries.
+"""Select the files of an installation that programs may read: its programs and libraries.
 
 Secrets are often stored next to them and must stay hidden: the address of a package index with a
 password in `pip.conf`, tokens in `.condarc` and `npmrc`, exported keys in an activation script. All
@@ -13,18 +13,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-_LIBRARIES = ("bin", "lib", "lib32", "lib64", "include")
 _PARTS = (
-    *_LIBRARIES,
-    *("libexec", "sbin", "share", "ssl", "condabin", "compiler_compat", "pyvenv.cfg", "etc/fonts"),
+    *("bin", "sbin", "lib", "lib32", "lib64", "libexec", "include", "share", "ssl", "condabin"),
+    *("compiler_compat", "pyvenv.cfg", "etc/fonts", "boot", "platform", "plugins", "jre"),
+    *("conf", "jmods", "release", "src", "pkg", "misc", "api", "go.env", "VERSION"),
 )
-_HARMLESS = frozenset(
-    (*_PARTS, ".gitignore", ".lock", ".project", "CACHEDIR.TAG", ".place", ".setup")
-)
-"""Names in an environment that may be exposed as a whole; `make setup` creates the last two."""
-_SYSROOT = "*-linux-gnu"
-"""Headers and libraries of conda's compilers."""
-
+"""Entries of an environment, or of an application with its own folder, without settings."""
+_OF_MIXED = ("bin", "lib", "lib64", "include")
+"""Entries that are exposed of a folder with other content, such as `/` or a home."""
 _HOOKS = ("preactivate", "postactivate", "predeactivate", "postdeactivate")
 """Scripts of virtualenvwrapper, in which users export keys."""
 _ACTIVATION = ("activate", "activate.csh", "activate.fish")
@@ -34,15 +30,6 @@ _EXPORTED = re.compile(
 )
 """Variables that unmodified activation scripts export."""
 _LONGEST_SCRIPT = 100_000
-
-_SECRETS_IN_HOME = (
-    *(".pyenv/versions/*/pip.conf", ".pyenv/versions/*/envs/*/pip.conf"),
-    *(".asdf/installs/*/*/pip.conf", ".local/share/mise/installs/*/*/pip.conf"),
-    *(".asdf/installs/*/*/etc/npmrc", ".local/share/mise/installs/*/*/etc/npmrc"),
-    *(".nvm/versions/node/*/etc/npmrc", ".volta/tools/image/node/*/etc/npmrc"),
-    ".local/share/fnm/node-versions/*/installation/etc/npmrc",
-)
-"""Files with secrets in folders that are exposed as a whole."""
 
 
 class Exposure(NamedTuple):
@@ -59,46 +46,31 @@ class Exposure(NamedTuple):
 
 def join(exposures: Iterable[Exposure]) -> Exposure:
     """Merge exposures; each path appears once."""
-    read: dict[Path, None] = {}
-    hidden: dict[Path, None] = {}
-    for exposure in exposures:
-        read.update(dict.fromkeys(exposure.read))
-        hidden.update(dict.fromkeys(exposure.hidden))
+    exposures = list(exposures)
+    read = dict.fromkeys(path for exposure in exposures for path in exposure.read)
+    hidden = dict.fromkeys(path for exposure in exposures for path in exposure.hidden)
     return Exposure(tuple(read), tuple(hidden))
 
 
-def expose_environment(prefix: Path) -> Exposure:
-    """Return the readable files of a virtual environment, a conda environment or an installation.
-
-    A folder that contains nothing else is returned as a whole, since each mount costs every program
-    a millisecond.
-    """
-    if _is_home(prefix):
-        return expose_libraries(prefix)
-    hidden = tuple(_find_secret_scripts(prefix / "bin"))
-    try:
-        names = {path.name for path in prefix.iterdir()}
-    except OSError:
-        return Exposure()
-    if _HARMLESS.issuperset(names):
-        return Exposure((prefix,), hidden)
-    parts = [*map(prefix.joinpath, _PARTS), *sorted(prefix.glob(_SYSROOT))]
-    return Exposure(tuple(filter(Path.exists, parts)), hidden)
+def expose_installation(prefix: Path) -> Exposure:
+    """Return the readable files of a virtual environment, a conda environment or an application."""
+    names = _OF_MIXED if Path.home().is_relative_to(prefix) else _PARTS
+    parts = [*map(prefix.joinpath, names), *sorted(prefix.glob("*-linux-gnu"))]
+    return Exposure(tuple(filter(Path.exists, parts)), tuple(_find_secrets(prefix / "bin")))
 
 
-def expose_libraries(prefix: Path) -> Exposure:
-    """Return the programs and libraries in a folder with other content, such as `~/.local`."""
-    parts = map(prefix.joinpath, _LIBRARIES)
-    hidden = tuple(_find_secret_scripts(prefix / "bin"))
-    return Exposure(tuple(filter(Path.exists, parts)), hidden)
+def expose_python(prefix: Path) -> Exposure:
+    """Return the files of an environment, and of the installation that its Python leads to."""
+    base = Path(os.path.realpath(prefix / "bin" / "python")).parent.parent
+    prefixes = [prefix, Path(os.path.realpath(prefix))] if is_environment(prefix) else []
+    if any(base.glob("lib*/py*/os.py")):  # a program may have written the link
+        prefixes.append(base)
+    return join(map(expose_installation, dict.fromkeys(prefixes)))
 
 
-def find_home_secrets(home: Path) -> list[Path]:
-    """Return the files with secrets in the installations of developer tools in a home folder."""
-    secrets: list[Path] = []
-    for pattern in _SECRETS_IN_HOME:
-        secrets += home.glob(pattern)
-    return secrets
+def is_environment(prefix: Path) -> bool:
+    """Return whether a folder is a virtual environment or one of conda."""
+    return (prefix / "pyvenv.cfg").is_file() or (prefix / "conda-meta").is_dir()
 
 
 def select_readable_folders(search_path: str, readable: Iterable[Path]) -> str:
@@ -109,35 +81,27 @@ def select_readable_folders(search_path: str, readable: Iterable[Path]) -> str:
     omitted, the system's folders come last, since it may have contained links to their programs.
     """
     prefixes = [f"{os.path.realpath(path)}/" for path in readable]
-    given = search_path.split(os.pathsep)
+    entries = search_path.split(os.pathsep)
     folders = []
-    for folder in given:
+    for folder in entries:
         real = f"{os.path.realpath(folder)}/"
         if any(real.startswith(prefix) or prefix.startswith(real) for prefix in prefixes):
             folders.append(folder)
-    if len(folders) < len(given):
+    if len(folders) < len(entries):
         folders += os.defpath.split(os.pathsep)
     return os.pathsep.join(dict.fromkeys(folders))
 
 
-def _is_home(prefix: Path) -> bool:
-    """Return whether a folder contains other files of the user."""
-    home = Path.home()
-    return home.is_relative_to(prefix) or prefix == home / ".local"
-
-
-def _find_secret_scripts(programs: Path) -> Iterator[Path]:
-    for name in _HOOKS:
-        if (programs / name).is_file():
-            yield programs / name
-    for name in _ACTIVATION:
+def _find_secrets(programs: Path) -> Iterator[Path]:
+    yield from filter(Path.is_file, map(programs.joinpath, _HOOKS))
+    for script in map(programs.joinpath, _ACTIVATION):
         try:
-            with (programs / name).open(errors="replace") as file:
-                script = file.read(_LONGEST_SCRIPT)
+            with script.open(errors="replace") as file:
+                text = file.read(_LONGEST_SCRIPT)
         except OSError:
             continue
-        if not all(map(_EXPORTED.fullmatch, _EXPORT.findall(script))):
-            yield programs / name
+        if not all(map(_EXPORTED.fullmatch, _EXPORT.findall(text))):
+            yield script
 
 
 def _exclude_hidden(path: Path, hidden: Sequence[Path]) -> Iterator[Path]:
@@ -147,6 +111,5 @@ def _exclude_hidden(path: Path, hidden: Sequence[Path]) -> Iterator[Path]:
         yield path
     elif path not in hidden:
         for child in path.iterdir():
-            if child.is_symlink():
-                continue  # a rule would apply to the target of the link, which may be anywhere
-            yield from _exclude_hidden(child, hidden)
+            if not child.is_symlink():  # a rule would apply to its target, which may be anywhere
+                yield from _exclude_hidden(child, hidden)

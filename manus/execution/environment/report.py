@@ -5,22 +5,17 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 
 from manus.config.safety_settings import SandboxSettings
-from manus.execution.environment.python import find_editable_sources
-from manus.execution.environment.selection import UserTools, find_user_tools
-from manus.execution.sandbox import bubblewrap
+from manus.execution.environment.tools import UserTools, find_user_tools
+from manus.execution.sandbox.bubblewrap import is_system_path
 
 _PROGRAMS = (
     *("python3", "python", "pytest", "uv", "git", "node", "npm", "cargo", "go", "make", "rg"),
 )
-_PYTHON = "Python "
 _PYTHON_VERSION = re.compile(r"python(\d+\.\d+)$")
-_MAX_SOURCES = 5
 _MAX_PROGRAMS = 5
 
 
@@ -28,33 +23,26 @@ _MAX_PROGRAMS = 5
 class ToolReport:
     """The user's tools that programs in a workspace can find."""
 
-    selected: tuple[str, ...]
-    """The selected tools, such as `Python 3.12.1 in .venv (.venv)`."""
+    selected: str
+    """The environment that is first, such as `Python 3.12.1 in .venv`."""
     programs: tuple[str, ...]
     """Common programs that can be started."""
     hidden: tuple[str, ...]
-    """The user's programs, and folders of programs and packages, that the sandbox hides."""
-    problems: tuple[str, ...]
-    """Sentences about selected tools that do not work."""
+    """The user's programs that the sandbox hides."""
+    problem: str
+    """A sentence about an environment that does not work."""
     python: str = ""
-    """What `python3` is: a selected tool, or a path with its version; empty if there is none."""
+    """What `python3` is: the environment, or a path with its version; empty if there is none."""
     has_python: bool = False
     """Whether the workspace selects a Python, which `python_execute` runs."""
 
-    @property
-    def others(self) -> list[str]:
-        """Return the selected tools except the Python that `python3` is."""
-        return [label for label in self.selected if label != self.python]
-
     def describe(self) -> str:
         """Return sentences for the user; empty if there is nothing to report."""
-        sentences = []
-        if self.selected:
-            sentences.append(f"First on the PATH: {', '.join(self.selected)}.")
+        sentences = [f"First on the PATH: {self.selected}."] if self.selected else []
         if self.hidden:
             hidden = ", ".join(self.hidden)
             sentences.append(f"The sandbox hides {hidden} (`read` under `[sandbox]` shows more).")
-        return " ".join([*sentences, *self.problems])
+        return " ".join(filter(None, [*sentences, self.problem]))
 
 
 def report_tools(root: Path, settings: SandboxSettings) -> ToolReport:
@@ -63,64 +51,31 @@ def report_tools(root: Path, settings: SandboxSettings) -> ToolReport:
     `root` is the real path of the workspace.
     """
     tools = find_user_tools(root, os.environ)
-    path = tools.apply_to(os.environ)["PATH"].split(os.pathsep)
-    hidden = [] if settings.kind == "none" else _find_hidden(root, settings, tools, path)
-    available: set[str] = set()
-    for folder in path:
-        if folder not in hidden:
-            available |= _programs_in(folder)
-    programs = tuple(filter(available.__contains__, _PROGRAMS))
-    labels = dict.fromkeys(tool.label for tool in tools.tools)
+    path = tools.apply_to(os.environ)["PATH"]
+    programs = tuple(name for name in _PROGRAMS if shutil.which(name, path=path))
+    hidden = () if settings.kind == "none" else _list_hidden(tools, settings)
+    python = _describe_python(tools, path)
     return ToolReport(
-        tuple(labels),
-        programs,
-        tuple(hidden),
-        tools.problems,
-        _describe_python(tools, [folder for folder in path if folder not in hidden]),
-        tools.python is not None,
+        tools.label, programs, hidden, tools.problem, python, tools.python is not None
     )
 
 
-def _describe_python(tools: UserTools, folders: list[str]) -> str:
+def _describe_python(tools: UserTools, path: str) -> str:
     """Return the version and path of `python3` on the `PATH`; empty if there is none."""
-    program = shutil.which("python3", path=os.pathsep.join(folders))
-    if program is None:
-        return ""
-    for tool in tools.tools:
-        if Path(program).parent in tool.programs and tool.label.startswith(_PYTHON):
-            return tool.label
+    program = shutil.which("python3", path=path)
+    if program is None or (tools.prefix and Path(program).parent == tools.prefix / "bin"):
+        return tools.label if program else ""
     version = _PYTHON_VERSION.search(os.path.realpath(program))
     return f"{program} ({version[1]})" if version else program
 
 
-def _find_hidden(
-    root: Path, settings: SandboxSettings, tools: UserTools, path: list[str]
-) -> list[str]:
-    read = [root, *(Path(each).expanduser() for each in settings.read), *tools.exposure.read]
-    folders = [folder for folder in path if _programs_in(folder)]
-    hidden = bubblewrap.find_hidden(dict.fromkeys([*folders, *_find_sources(tools)]), read)
-    programs = bubblewrap.find_hidden_programs(read)
-    if omitted := programs[_MAX_PROGRAMS:]:
-        folder = Path(omitted[0]).parent
-        return [*hidden, *programs[:_MAX_PROGRAMS], f"{len(omitted)} more programs, as in {folder}"]
-    return [*hidden, *programs]
-
-
-def _find_sources(tools: UserTools) -> Iterator[str]:
-    """Yield the folders of editable packages."""
-    for environment in tools.environments:
-        sources = [path for path in find_editable_sources(environment) if path.is_dir()]
-        yield from map(str, sources[:_MAX_SOURCES])
-
-
-def _programs_in(folder: str) -> frozenset[str]:
-    """Return the common programs in a folder of the path."""
-    try:
-        return _available_in(folder, Path(folder).stat().st_mtime_ns)
-    except OSError:
-        return frozenset()
-
-
-@lru_cache(256)
-def _available_in(folder: str, _changed: int) -> frozenset[str]:
-    return frozenset(name for name in _PROGRAMS if shutil.which(name, path=folder))
+def _list_hidden(tools: UserTools, settings: SandboxSettings) -> tuple[str, ...]:
+    shown = [Path(each).expanduser() for each in settings.read]
+    hidden = [
+        str(path)
+        for path in tools.exposure.hidden
+        if os.access(path, os.X_OK) and not is_system_path(path) and path not in shown
+    ]
+    omitted = hidden[_MAX_PROGRAMS:]
+    more = (f"{len(omitted)} more, as in {Path(omitted[0]).parent}",) if omitted else ()
+    return (*hidden[:_MAX_PROGRAMS], *more)

