@@ -103,8 +103,9 @@ class Conversation:
                 typed = self._typed_early
                 self._typed_early = ""
                 is_sent = typed.endswith(("\r", "\n"))
-                prompt = [("bold", "> ")]
-                line = session.prompt(prompt, default=typed.strip(), accept_default=is_sent).strip()
+                line = session.prompt(
+                    [("bold", "> ")], default=typed.strip(), accept_default=is_sent
+                ).strip()
                 was_pressed = False
                 if line.lower() in LEAVE:
                     break
