@@ -25,7 +25,7 @@ COMPILE = $(SETUP) uv pip compile pyproject.toml --universal --python-version 3.
 	--generate-hashes --no-emit-index-url --no-header --quiet $(ARGS)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test coverage check format bench served chaos dev docs setup pins clean
+.PHONY: help run test coverage check format bench served chaos real dev docs setup pins clean
 .SILENT: help run test coverage setup
 
 help: ## list the commands
@@ -72,6 +72,10 @@ served: ## kill, stop and load two instances of Aegra, and report: make served A
 chaos: ## kill runs at random moments and resume them: make chaos ARGS="--kills 50 --postgres URL"
 	$(SETUP) dev
 	$(BIN)/python -m benchmarks.chaos $(ARGS)
+
+real: ## run ten smoke tasks on a real, small model (fetches 320 MB once): make real
+	$(SETUP) dev
+	$(BIN)/python -m benchmarks.real
 
 # No reloading: the server would restart whenever a run writes a Python file into ./workspace.
 dev: ## start the LangGraph development server, for Studio: make dev ARGS="--port 2025"

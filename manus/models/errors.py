@@ -80,6 +80,7 @@ _OVERFLOW_CODE = re.compile(
 _CONTEXT = r"context.{0,3}(?:length|size|window|limit|budget)|n_ctx|上下文"
 _CONTENT = (
     rf"{_CONTEXT}|tokens?(?![a-z])|prompt|inputs?\b|conversation|messages\b|request|sequence|输入"
+    r"|text\b|characters"
 )
 _EXCESS = (
     r"exceed|too (?:long|large|many|big)|(?:longer|greater|larger|more|bigger) than|overflow|beyond"
@@ -88,7 +89,7 @@ _EXCESS = (
 )
 _TOO_LARGE = re.compile(
     rf"(?:{_CONTENT}).{{0,120}}?(?:{_EXCESS})|(?:{_EXCESS}).{{0,80}}?(?:{_CONTENT})"
-    rf"|\bmaximum .{{0,20}}(?:{_CONTENT})",
+    rf"|\bmax(?:imum)? .{{0,20}}(?:{_CONTENT})",
     re.IGNORECASE | re.DOTALL,
 )
 _IN_CONTEXT = re.compile(_CONTEXT, re.IGNORECASE)

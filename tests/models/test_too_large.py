@@ -98,6 +98,18 @@ TOO_LARGE = [
     "token总数超过上限",
     "The provided prompt is 9000 tokens long, but the maximum supported sequence length is 8192.",
     "Prompt tokens (9000) exceeds context size (8192)",
+    # found after the expressions were written, to try them
+    "Context Window exceeded for given call. No models have context window large enough.",
+    "tokens in request more than max tokens allowed",
+    "This model's maximum context length is 262144 tokens. However, you requested 0 output tokens "
+    "and your prompt contains at least 262145 input tokens.",
+    "Context size has been exceeded.",
+    "Prompt tokens limit exceeded: 40000 > 32768",
+    "Input is longer than allowed: 33512 tokens, limit 32000.",
+    "the max input characters is 20000",
+    "messages 参数非法。输入文本过长",
+    "The text length exceeds the limit",
+    "maximum number of prompt tokens is 8192, got 9001",
 ]
 TOO_LARGE_BY_CODE = [
     refusal(400, {"error": {"message": "Too long.", "code": "context_length_exceeded"}}),
