@@ -16,7 +16,6 @@ from langgraph.types import Command
 
 from manus.config.context import Context
 from manus.execution.call import call_tool
-from manus.execution.changed_files import now
 from manus.execution.on_demand import mark_description
 from manus.execution.packing import is_storable
 from manus.execution.process_output import listener
@@ -26,10 +25,8 @@ from manus.execution.session import Session
 from manus.nodes.active_run import ActiveRun, get_active_run
 from manus.nodes.context.compaction import offer_recall
 from manus.nodes.exchange.fingerprint import result_fingerprint
-from manus.nodes.exchange.untested_changes import lacks_runner, runs_tests
 from manus.nodes.handoff import parent_command
 from manus.nodes.subagent import run_delegated
-from manus.prompts.sources import COMMAND
 from manus.state.agent import ToolTask
 from manus.state.events import CallEvent, ObservationEvent, OutputEvent
 from manus.state.messages import CALL_FACTS, FROM_TOOL
@@ -70,7 +67,7 @@ async def act(task: ToolTask, runtime: Runtime[Context], config: RunnableConfig)
         raise
     active_run.approved += result.approved  # before the calls that wait for this one continue
     active_run.refused += result.refused
-    message = _complete_message(task, result, seconds, config)
+    message = _complete_message(result, seconds, config)
     if catalog.on_demand_names:
         mark_description(message, task["args"], catalog, session.described)
     event = ObservationEvent(
@@ -120,16 +117,11 @@ async def _call(
     return result, time.monotonic() - start_time
 
 
-def _complete_message(
-    task: ToolTask, result: ToolResult, seconds: float, config: RunnableConfig
-) -> ToolMessage:
+def _complete_message(result: ToolResult, seconds: float, config: RunnableConfig) -> ToolMessage:
     """Return the tool message with the facts of its call, without an unstorable artifact."""
     message = result.message
     observation = result.observation
     facts: dict[str, Any] = {"seconds": round(seconds, 1), "executed": observation.executed}
-    is_program = observation.source == COMMAND and not observation.failed
-    if is_program and runs_tests(task["name"], task["args"]) and not lacks_runner(message.text):
-        facts["tested_at"] = now()
     if observation.fingerprint is not None:
         facts["fingerprint"] = result_fingerprint(message, observation.fingerprint)
     message.additional_kwargs[CALL_FACTS] = facts

@@ -17,7 +17,6 @@ from manus.config.context import Context
 from manus.execution.catalog import Catalog
 from manus.execution.changed_files import MAX_FILES, changed_since
 from manus.nodes.active_run import ActiveRun, get_active_run
-from manus.nodes.exchange.announcements import is_sent_back
 from manus.nodes.exchange.inbox import has_unread
 from manus.nodes.exchange.loop_detection import NewestStep, find_loop, newest_step, next_loop
 from manus.nodes.exchange.stop_conditions import (
@@ -26,7 +25,7 @@ from manus.nodes.exchange.stop_conditions import (
     format_step,
     last_text,
 )
-from manus.nodes.exchange.untested_changes import note_untested_changes
+from manus.nodes.exchange.text_replies import is_sent_back
 from manus.nodes.think import start_if_new
 from manus.prompts import agent as prompts
 from manus.state.agent import AgentState, Loop, Run, StopReason
@@ -106,8 +105,6 @@ async def _check(state: AgentState, runtime: Runtime[Context], active_run: Activ
     update |= await _changed_files(run, active_run)
     text = last_text(history, lines) if direct is None else direct
     end = final_update(reason, special, text, run["max_steps"], over)
-    if direct is None:
-        end["output"] = await _add_note(end, update.get("run", run), active_run)
     runtime.stream_writer(StatusEvent(type="status", status=end["status"], stop_reason=reason))
     return {**update, **end}
 
@@ -138,11 +135,8 @@ def _count_step(
     lines: Sequence[str],
     active_run: ActiveRun,
 ) -> Update:
-    """Return the usage of the step, its line in the log, and when it ran tests."""
+    """Return the usage of the step and its line in the log."""
     update: Update = {"usage": _count_usage(state, answers, active_run)}
-    tested_at = max((call_facts(answer).get("tested_at", 0) for answer in answers), default=0)
-    if tested_at:
-        update["run"] = {**state["run"], "tested_at": tested_at}
     if state.get("spent"):
         update["spent"] = Overwrite([])
     files = active_run.session.files
@@ -168,17 +162,6 @@ async def _changed_files(run: Run, active_run: ActiveRun) -> Update:
     if not files:
         return {}
     return {"changed_files": files[:MAX_FILES][::-1]}
-
-
-async def _add_note(end: Update, run: Run, active_run: ActiveRun) -> str:
-    """Return the output of a run, with a note if sources were changed after its last test run."""
-    output: str = end["output"]
-    is_data = output.startswith(("{", "["))  # a program may parse it
-    if end["status"] != "finished" or "tested_at" not in run or is_data or not output:
-        return output
-    root = active_run.session.workspace.root
-    note = await asyncio.to_thread(note_untested_changes, root, run["tested_at"])
-    return f"{output}\n\n{note}".strip()
 
 
 def _emit_loop(loop: Loop | None, before: Loop | None, emit: StreamWriter) -> None:

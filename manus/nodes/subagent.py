@@ -19,13 +19,11 @@ from langgraph.errors import GraphBubbleUp, GraphInterrupt
 from manus.execution.result import Observation
 from manus.execution.user_tools import is_user_tool
 from manus.nodes.active_run import ActiveRun, get_active_run
-from manus.nodes.exchange.announcements import announces_work
 from manus.nodes.exchange.lost_calls import record_end, record_start
 from manus.nodes.subgraph_config import continue_in_copy
 from manus.prompts.sources import AGENT
 from manus.state.errors import SettingsError, ToolError
 from manus.state.events import DelegateActionEvent
-from manus.state.messages import get_text, last_assistant
 from manus.state.taint import is_tainted, request_fields
 from manus.state.usage import Spending, Usage, no_usage
 from manus.tools.terminate import TERMINATE
@@ -84,19 +82,11 @@ class SubagentResult:
 
     @property
     def output(self) -> str:
-        """Return its answer, without a mere `Summary` heading.
-
-        If there is no answer, or only an announcement of work, return the log of its steps.
-        """
+        """Return its answer without a mere `Summary` heading; else the log of its steps."""
         text = str(self.values.get("output") or "").strip()
-        if text == "\n".join(self.values.get("results") or []) or self._only_announced(text):
+        if text == "\n".join(self.values.get("results") or []):
             text = self._log()
         return _SUMMARY_HEADING.sub("", text).strip()
-
-    def _only_announced(self, text: str) -> bool:
-        """Return whether the answer is an earlier message that announced work."""
-        last = last_assistant(self.values.get("messages") or [])
-        return last is not None and not get_text(last).strip() and announces_work(text)
 
     def _log(self) -> str:
         """Return the log of its steps, without those that only called a special tool."""

@@ -186,19 +186,16 @@ def success_denied(failed: str) -> str:
     )
 
 
-SENT_BACK = (
-    "Your last reply called no tool, and the work does not seem to be done. Nothing happens "
-    "between two replies: only a call does what you announce. Continue now with a call that "
-    "does it"
-)
-"""Sent once after a reply that announces work; the end of the text depends on the tools."""
-
-
 def sent_back(*, can_terminate: bool) -> str:
-    """Return the message after a reply that announces work instead of doing it."""
+    """Return the message after a reply without a call: continue, or end the run."""
     if can_terminate:
-        return f"{SENT_BACK}, or, if all is done, call `terminate` with the result as its `answer`."
-    return f"{SENT_BACK}, or, if all is done, reply with the result itself."
+        end = "call `terminate` with the complete result as its `answer`: only that is shown"
+    else:
+        end = "reply with the result itself"
+    return (
+        "Your last reply called no tool, and nothing happens between two replies: only a call does "
+        f"what you announce. Continue now with a call, or, if all is done, {end}."
+    )
 
 
 ANSWER_WANTED = (
@@ -224,16 +221,6 @@ def lost_calls(calls: Sequence[str], total: int) -> str:
         f"missing from it, were executed, and their effects remain:\n{listing}\nCheck the current "
         "state before you repeat any of them."
     )
-
-
-def untested_changes(files: Sequence[str], total: int) -> str:
-    """Return the note below an answer: `total` files, these among them, changed after the tests."""
-    names = [f"`{file}`" for file in files]
-    if total > len(files):
-        names.append(f"{total - len(files)} more")
-    listing = " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
-    verb = "was" if total == 1 else "were"
-    return f"Note: {listing} {verb} changed after the last test run."
 
 
 class OpenCall(NamedTuple):

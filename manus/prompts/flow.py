@@ -25,7 +25,8 @@ understands it without having seen the work of other steps;
 Steps are numbered from 0. By default, a step starts when the one before it is completed. To \
 change that, write the step as an object whose `depends_on` lists the steps that it needs (`[]` \
 for none); steps that do not need each other run in parallel. Its `writes` lists the files that it \
-creates or changes: steps that write the same file take turns, while any number may read it.
+creates or changes: steps that write the same file take turns. A step that reads a file needs the \
+step that writes it.
 {_list_executors(executors) if len(executors) > 1 else ""}
 {place}
 

@@ -111,11 +111,9 @@ class Run(TypedDict):
     workspace: str
     profile: str
     sent_back: NotRequired[int]
-    """The step whose reply announced work without a call and was sent back; once per run."""
+    """The step whose reply without a call was sent back; once per run."""
     began: NotRequired[int]
     """For a served run, its start in nanoseconds since 1970: files changed after it are its own."""
-    tested_at: NotRequired[int]
-    """End of the last call that ran tests, in nanoseconds since 1970."""
     closing: NotRequired[str]
     """Description of the limit that allowed only one last model call."""
 

@@ -49,8 +49,7 @@ wrote."""
 
 CALL_FACTS = "call"
 """In a tool message's `additional_kwargs`: the duration of its call (`seconds`), whether it was
-`executed`, and optionally the `fingerprint` of its result and when it ended if it ran tests
-(`tested_at`)."""
+`executed`, and optionally the `fingerprint` of its result."""
 
 THROUGH = "through_use_tool"
 """In an assistant message's `additional_kwargs`: the ids of its calls that were made through

@@ -53,8 +53,7 @@ class StepArgs(BaseModel, str_strip_whitespace=True):
     )
     writes: list[str] | None = Field(
         None,
-        description="Files that the step creates or changes. Steps that write one file take turns, "
-        "steps that only read it do not",
+        description="Files that the step creates or changes; steps that write one file take turns",
     )
     status: Literal["not_started"] | None = Field(
         None, description="For update: `not_started` retries a blocked step"

@@ -188,7 +188,7 @@ async def test_a_profile_with_a_plan_sees_it(keeper: ScriptedAgent) -> None:
 
 
 async def test_plans_survive_a_new_run_and_belong_to_one_thread(keeper: ScriptedAgent) -> None:
-    await keeper.run(created("a"), text("Planned."), text("Planned, as you asked."))
+    await keeper.run(created("a"), text("Planned."))
     again = ScriptedAgent(keeper.server, keeper.workspace, keeper.saver, KEEPER)
     await again.run(call("planning", command="list"), text("Seen."), request="And?")
     assert (await again.observations())[-1] == "- p (active): P (0/1 steps completed)"
@@ -201,7 +201,7 @@ async def test_a_compaction_keeps_the_plan(keeper: ScriptedAgent, server: Script
     (keeper.workspace / "long").write_text("A wall, a door, a window. " * 40)
     overflow = fail(400, code="context_length_exceeded")
     work = [calls(call("read", path="long"), call("poll")) for _ in range(8)]
-    await keeper.run(created("a", "b"), *work, overflow, text("Done."), text("Done."))
+    await keeper.run(created("a", "b"), *work, overflow, text("Done."))
     last = server.requests[-1]
     assert "Notes on the messages" in last.text
     assert created("a", "b").arguments not in last.text, "the call that created it was evicted"

@@ -6,7 +6,7 @@ import pytest
 
 from manus.nodes.subagent import SubagentResult
 from tests.flow.helpers import ScriptedFlow, is_step, makes, succeeds
-from tests.server import call, calls, text
+from tests.server import call, text
 
 SILENT: Any = call("terminate", status="success")
 
@@ -14,14 +14,6 @@ SILENT_RUNS = {
     "nothing done": ([SILENT, SILENT], ""),
     "one call": (
         [call("append", path="a", line="x"), SILENT, SILENT],
-        "Step 1: append → Appended to a.",
-    ),
-    "announced": (
-        [
-            calls(call("append", path="a", line="x"), text="Let me write the file."),
-            SILENT,
-            SILENT,
-        ],
         "Step 1: append → Appended to a.",
     ),
 }

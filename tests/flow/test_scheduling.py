@@ -10,73 +10,41 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
 from manus.execution.changed_files import changed_since, find_mentioned
 from manus.graph.profiles import SWE
-from manus.nodes.planning.file_use import must_take_turns
-from manus.nodes.planning.scheduling import choose_steps
+from manus.nodes.planning.scheduling import choose_steps, write_same
 from manus.state.plan_changes import create
 from tests.flow.helpers import ScriptedFlow, free, is_planner, is_step, makes, succeeds
 from tests.flow.test_plan import build_plan
 from tests.server import call, text
 
-PAIRS = [
-    ("write a.py", "test a.py", True),
-    ("write src/a.py", "test a.py", True),
-    ("write src/a.py", "write lib/a.py", False),
-    ("write a.py", "write b.py", False),
-    ("x", "y", False),
-    ("read ./docs/../a.md.", "write a.md", True),
-    ("read `a.csv`", "draw a.csv", False),
-    ("fetch https://example.org/a.html", "write a.html", False),
-    ("some, e.g. one", "others, e.g. two", False),
-    # two steps that only read a file
-    ("Count the rows in clean.csv", "Plot clean.csv to a.png", False),
-    ("Create a chart of the sales in clean.csv", "Write a.md from `clean.csv`", False),
-    ("Add a column chart based on clean.csv to a.xlsx", "Use clean.csv to fill b.xlsx", False),
-    ("统计 clean.csv 的行数", "clean.csv", False),
-    ("Clean raw.csv into clean.csv", "Profile raw.csv", False),
-    ("Fix `a.py` as b.py", "Explain a.py", False),
-    # two steps that write it
-    ("Rename raw.csv to old.csv", "Profile raw.csv", True),
-    ("Clean raw.csv into clean.csv", "Profile clean.csv", True),
-    ("Fix the handling of dates in app.py", "Add a function to app.py", True),
-    ("Append the totals to notes.md", "Update `notes.md` with the figures in a.csv", True),
-    ("Summarise a.csv into notes.md", "Summarise b.csv into notes.md", True),
-    ("Read a.csv. Save b.csv", "Generate b.csv", True),
-    ("Write a test in test_app.py", "Write another one in test_app.py", True),
-]
-
-
-@pytest.mark.parametrize(("left_step", "right_step", "turns"), PAIRS)
-def test_steps_that_write_one_file_take_turns(left_step: str, right_step: str, turns: bool) -> None:
-    first, second = build_plan(left_step, right_step)["steps"]
-    assert must_take_turns(first, second) is turns
-    assert must_take_turns(second, first) is turns
-
-
-DECLARED: list[tuple[list[str], list[str], bool]] = [
-    (["clean.csv"], [], True),
-    (["./clean.csv"], ["clean.csv"], True),
+DECLARED: list[tuple[list[str] | None, list[str] | None, bool]] = [
+    (["clean.csv"], [], False),
+    (["clean.csv"], None, False),
+    (None, None, False),
+    (["./clean.csv"], ["a.csv", "clean.csv"], True),
     (["out/"], ["out/a.csv"], True),
-    ([], [], False),
+    (["out"], ["output.csv"], False),
     (["a.csv"], ["b.csv"], False),
 ]
 
 
 @pytest.mark.parametrize(("mine", "theirs", "turns"), DECLARED)
-def test_declarations_in_the_plan_take_precedence(
-    mine: list[str], theirs: list[str], turns: bool
+def test_steps_take_turns_if_the_plan_says_that_both_write_a_file(
+    mine: list[str] | None, theirs: list[str] | None, turns: bool
 ) -> None:
+    """The text of a step decides nothing."""
     steps: Any = [
-        {"text": "fill clean.csv", "writes": mine},
+        {"text": "write clean.csv", "writes": mine},
         {"text": "write clean.csv", "writes": theirs, "depends_on": []},
     ]
     first, second = create("p", "P", steps)["steps"]
-    assert must_take_turns(first, second) is turns
+    assert write_same(first, second) is turns
+    assert write_same(second, first) is turns
 
 
 TOGETHER: list[tuple[list[Any], int, list[int]]] = [
     ([("a", []), ("b", []), ("c", [])], 2, [0, 1]),
     ([("a", []), ("b", [0]), ("c", [])], 3, [0, 2]),
-    ([("write x.py", []), ("test x.py", []), ("write y.py", [])], 3, [0, 2]),
+    ([("write x.py", []), ("write x.py", []), ("write y.py", [])], 3, [0, 1, 2]),
     ([("read x.csv", []), ("plot x.csv", []), ("write y.py", [])], 3, [0, 1, 2]),
     ([("[browser] x", []), ("[Browser] y", []), ("z", [])], 3, [0, 2]),
     (["a", "b"], 3, [0]),

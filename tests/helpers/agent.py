@@ -62,6 +62,7 @@ class ScriptedAgent:
             "workspace": str(self.workspace),
             "model": "scripted",
             "base_url": self.server.base_url,
+            "conversation": True,  # a text ends the run
         }
         return Context(**{**defaults, **settings})
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 Json = dict[str, Any]
+SENT_BACK = "Your last reply called no tool"
+"""Begins the note with which the agent sends a reply back."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +70,13 @@ class Request:
     def text(self) -> str:
         """Return all text of the conversation, at least one line per message."""
         return "\n".join(_text(message) for message in self.messages)
+
+    @property
+    def sent_back(self) -> str:
+        """Return the reply without a call that the agent sends back; empty if it sends none."""
+        texts = [_text(m) for m in self.messages if m.get("role") == "assistant"]
+        is_sent_back = self.messages and SENT_BACK in _text(self.last)
+        return texts[-1] if texts and is_sent_back else ""
 
     def __repr__(self) -> str:
         if not self.messages:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Self
 
 from tests.server.listener import Listener
-from tests.server.replies import Call, Cut, Raw, Reply, as_message, fail
+from tests.server.replies import Call, Cut, Raw, Reply, as_message, fail, text
 from tests.server.request import Request
 from tests.server.rules import refusal
 
@@ -54,6 +54,7 @@ class ScriptedServer:
         models: The names that `/v1/models` lists.
         looks: The requests for it, and others that are not chat requests.
         pages: Responses at other paths, as a product has them.
+        repeats: Whether a text is repeated, outside of the script, when the agent sends it back.
     """
 
     def __init__(
@@ -79,6 +80,7 @@ class ScriptedServer:
         self._routes: list[Queue] = []
         self._default = Queue()
         self._may_leave = False
+        self.repeats = True
 
     @property
     def port(self) -> int:
@@ -175,6 +177,8 @@ class ScriptedServer:
         if self.strict and (reason := refusal(request)):
             self.violations.append(f"{reason} {request}")
             return fail(400, message=reason)
+        if self.repeats and (said := request.sent_back):
+            return text(said)
         with self._changed:
             replies = (queue.take(request) for queue in (*self._routes, self._default))
             scripted = next((reply for reply in replies if reply is not None), None)

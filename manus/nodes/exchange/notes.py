@@ -14,7 +14,6 @@ from manus.config.context import ToolChoice
 from manus.config.profile import Profile
 from manus.execution.result import Image
 from manus.nodes.active_run import BROWSER_TOOL, ActiveRun
-from manus.nodes.exchange.announcements import was_hinted
 from manus.prompts import agent as prompts
 from manus.prompts import browser as browser_prompts
 from manus.prompts import flow as plan_prompts
@@ -91,7 +90,7 @@ def step_notes(run: Run, loop: Loop | None, tool_choice: ToolChoice = "auto") ->
     notes = []
     if tool_choice == "none":
         notes.append(prompts.NO_TOOLS_NOW)
-    if loop is not None and was_hinted(loop, run):
+    if loop is not None and loop["measure"] == "hint" and loop["since"] == run["step"] - 1:
         hint = prompts.polling_hint if loop["kind"] == "polling" else prompts.loop_hint
         notes.append(hint(loop["what"]))
     steps_left = max(1, run["max_steps"] - run["step"] + 1)

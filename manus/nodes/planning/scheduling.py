@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from pathlib import PurePosixPath
 from typing import Any, cast
 
-from manus.nodes.planning.file_use import must_take_turns
 from manus.prompts import flow as prompts
 from manus.state.flow import FlowState, QuestionMode, StepTask
 from manus.state.messages import is_image, last_request
 from manus.state.plan import (
     Plan,
+    Step,
     active_steps,
     all_dependencies,
     can_continue_without,
@@ -38,9 +39,8 @@ def choose_steps(
 ) -> dict[int, str]:
     """Return the indexes of at most `max_steps` steps that start now, each with its executor.
 
-    Steps that write the same file take turns, as do a step that writes a file and one that reads
-    it, and executors in `exclusive`. Steps that only read a file run in parallel. A step that waits
-    for a person still counts as running.
+    Steps whose `writes` overlap take turns, as do executors in `exclusive`. A step that waits for a
+    person still counts as running.
     """
     steps = plan["steps"]
     selected: dict[int, str] = {}
@@ -50,10 +50,19 @@ def choose_steps(
             break
         executor = executor_for(steps[index], executors)
         is_taken = executor in exclusive and executor in busy.values()
-        if not is_taken and not any(must_take_turns(steps[index], steps[other]) for other in busy):
+        if not is_taken and not any(write_same(steps[index], steps[other]) for other in busy):
             selected[index] = executor
             busy[index] = executor
     return selected
+
+
+def write_same(first: Step, second: Step) -> bool:
+    """Return whether the plan's `writes` of both steps name a file, or a folder around it."""
+    for path in map(PurePosixPath, first.get("writes", ())):
+        for other in map(PurePosixPath, second.get("writes", ())):
+            if path.is_relative_to(other) or other.is_relative_to(path):
+                return True
+    return False
 
 
 def _is_tainted(state: FlowState) -> bool:
