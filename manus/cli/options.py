@@ -150,6 +150,12 @@ _RUN_OPTIONS = (
         "only calls that leave the sandbox, `yolo` = none. `refuse` = like `auto`, but refuse "
         "calls that need approval and list them at the end. [default: auto]",
     ),
+    click.option(
+        "--allow",
+        metavar="RULE",
+        multiple=True,
+        help="Calls that need no approval, such as git, host(example.org), bash(make *).",
+    ),
     click.option("--json", is_flag=True, help="Print the outcome as one JSON object."),
     click.option("-q", "--quiet", is_flag=True, help="Print no progress on stderr."),
     click.option("-v", "--verbose", is_flag=True, help="Print all replies, calls and outputs."),

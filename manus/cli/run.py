@@ -34,9 +34,8 @@ from manus.runs.options import RunOptions
 from manus.runs.signals import StopSignals
 from manus.state.agent import RunStatus, StopReason
 from manus.state.errors import StorageUnavailableError
-from manus.state.request import typed_request
+from manus.state.request import own_words, typed_request
 from manus.state.usage import Usage, no_usage
-from manus.state.user_words import own_words
 from manus.store.base import Store
 from manus.store.open_store import open_store
 from manus.store.threads import find_thread

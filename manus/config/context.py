@@ -8,7 +8,7 @@ from typing import Any, Literal
 from langchain_core.callbacks import BaseCallbackManager
 from pydantic import BaseModel, Field
 
-from manus.config.safety_settings import ApproveMode
+from manus.config.safety_settings import ApproveMode, Rule
 from manus.state.usage import Budget
 
 ToolChoice = Literal["none", "auto", "required"]
@@ -49,14 +49,17 @@ class Context(BaseModel, frozen=True, extra="forbid"):
     interactive: bool = Field(default=False, description="Whether a person can answer questions")
     conversation: bool = Field(
         default=False,
-        description="Whether a person reads each reply and can answer: a reply that announces work "
-        "without a call is not sent back",
+        description="Whether a person reads each reply and can answer: a reply without a call is "
+        "not sent back",
     )
     record: str | None = Field(default=None, description="File to record the model's turns in")
     max_parallel_steps: int = Field(default=3, ge=1, description="Plan steps running in parallel")
     max_replans: int = Field(default=2, ge=0, description="Plan revisions after blocked steps")
     approve_plan: bool = Field(
         default=False, description="Whether a person approves each plan before it is executed"
+    )
+    allow: tuple[Rule, ...] = Field(
+        default=(), description="Rules of calls that need no approval, besides `approve.allow`"
     )
     approve: ApproveMode | None = Field(
         default=None, description="Which calls need approval: ask, auto, yolo, or refuse"

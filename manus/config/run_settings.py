@@ -118,6 +118,7 @@ def resolve_settings(
     context = context or Context()
     profile = profile or NO_PROFILE
     mode = context.approve or settings.approve.mode
+    allow = (*settings.approve.allow, *context.allow)
     return RunSettings(
         profile=profile,
         workspace=context.workspace or settings.workspace,
@@ -126,7 +127,7 @@ def resolve_settings(
         max_steps=context.max_steps or settings.max_steps or profile.max_steps,
         max_observe=context.max_observe or profile.max_observe,
         budget=context.budget.over(settings.budget),
-        approve=settings.approve.model_copy(update={"mode": mode}),
+        approve=settings.approve.model_copy(update={"mode": mode, "allow": allow}),
         interactive=context.interactive and mode != "refuse",
         memory=settings.memory and has_memory,
         snapshots=settings.snapshots,

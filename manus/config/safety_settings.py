@@ -18,7 +18,7 @@ class ApproveSettings(BaseModel, frozen=True, extra="forbid"):
     The pattern is matched against the path of an edit, `ACTION HOST` of the browser, or each
     command of a shell line: `bash(git *)`, `str_replace_editor(.env*)`,
     `browser_use(upload_file *.example.org)`. `host(*.example.org)` matches everything that is sent
-    to a host.
+    to a host, `host(web-search)` searches, `host(mcp_NAME)` calls of an MCP server.
     """
 
     mode: ApproveMode = "auto"
@@ -29,6 +29,9 @@ class ApproveSettings(BaseModel, frozen=True, extra="forbid"):
     """Calls that need no approval."""
     deny: tuple[Rule, ...] = ()
     """Calls that are refused in every mode; these rules override `allow`."""
+    taint: Literal["untrusted", "all"] = "untrusted"
+    """Which files of the workspace count as untrusted text: those of a folder that is not trusted,
+    or all. What runs have written after untrusted text counts in any case."""
 
 
 def matches(rule: str, tool: str, subject: str = "") -> bool:

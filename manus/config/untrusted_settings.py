@@ -86,6 +86,8 @@ def _stricter_approval(value: Any, settings: Settings) -> Any:
     accepted: dict[str, Any] = {}
     if value.get("mode") in _STRICTER_MODES.get(settings.approve.mode, ()):
         accepted["mode"] = value["mode"]
+    if value.get("taint") == "all":
+        accepted["taint"] = "all"
     if isinstance(value.get("deny"), list):
         accepted["deny"] = [*settings.approve.deny, *value["deny"]]
     return accepted or None

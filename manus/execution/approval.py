@@ -8,11 +8,10 @@ subjects.
 from __future__ import annotations
 
 import asyncio
-import glob
 import hashlib
 import json
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Literal, NamedTuple
@@ -24,7 +23,7 @@ from manus.config.safety_settings import is_covered, matches
 from manus.config.trust import approve_rules
 from manus.execution.base import AgentTool
 from manus.execution.decisions import ask_person, edited_arguments, hitl_question, read_answer
-from manus.execution.egress_guard import HOST, Access
+from manus.execution.egress_guard import ANY_HOST, HOST, host_rule
 from manus.execution.sandbox.sandbox import get_sandbox
 from manus.execution.session import Resource, Session
 from manus.prompts import approval as prompts
@@ -68,8 +67,8 @@ class Verdict:
     """The message to the model in place of a result."""
     rules: tuple[str, ...] = ()
     """Rules about similar calls that apply until the run ends."""
-    accesses: tuple[Access, ...] = ()
-    """Hosts that the call may send data to, and how."""
+    hosts: tuple[str, ...] = ()
+    """Hosts that the call may send something to."""
     args: dict[str, Any] | None = None
     """Arguments edited by the user."""
     note: str = ""
@@ -89,8 +88,10 @@ class _CallFacts(NamedTuple):
     """The texts that allow rules must cover; None if no rule with a pattern can."""
     reason: str
     """Why the call needs approval; empty if it does not."""
-    accesses: tuple[Access, ...]
-    """Hosts that the call sends data to, or tried to in an earlier attempt."""
+    hosts: tuple[str, ...]
+    """Hosts to which the call sends something that the model composed."""
+    blocked: tuple[str, ...]
+    """Hosts that its programs tried to reach in an earlier attempt."""
     digest: str
     changes_git: bool = False
     """Whether its programs may change a repository that existed before the run."""
@@ -110,19 +111,19 @@ async def judge(call: Call) -> Verdict:
     rule = _find_denying_rule(session.settings.approve.deny, call.tool.name, facts)
     if rule is not None:
         return Verdict(prompts.denied(rule))
-    accesses = tuple(filter(session.egress_guard.needs_approval, facts.accesses))
-    reasons, rules = _find_reasons(call, facts, accesses)
+    hosts = _find_unapproved(call, facts)
+    reasons, rules = _find_reasons(call, facts, hosts)
     if not reasons or call.config is None:
         return Verdict(digest=facts.digest)
     reason = " and ".join(reasons)
-    verdict = _refuse_without_question(call, accesses, reason)
+    verdict = _refuse_without_question(call, hosts, reason)
     if verdict is None:
-        verdict = await _ask_about(call, facts.digest, reason, rules, accesses)
+        verdict = await _ask_about(call, facts.digest, reason, rules, hosts)
     if verdict.refusal or verdict.args is not None:
         return verdict
     if prompts.CHANGES_GIT in reasons:  # one answer is valid until the run ends
         verdict = replace(verdict, rules=(*verdict.rules, GIT))
-    return replace(verdict, accesses=accesses, digest=facts.digest)
+    return replace(verdict, hosts=hosts, digest=facts.digest)
 
 
 def _is_undisputed(call: Call) -> bool:
@@ -139,7 +140,7 @@ def _is_undisputed(call: Call) -> bool:
 @cache
 def _describes_calls(tool_class: type[AgentTool]) -> bool:
     """Return whether calls of a tool can differ in what rules and guards check."""
-    methods = ("subjects", "allowed_subjects", "leaves", "accesses", "changes_repository")
+    methods = ("subjects", "allowed_subjects", "leaves", "sends_to", "changes_repository")
     return any(getattr(tool_class, name) is not getattr(AgentTool, name) for name in methods)
 
 
@@ -171,27 +172,35 @@ def _collect_facts(call: Call) -> _CallFacts:
     args = call.args
     subjects: tuple[str, ...] = ()
     allowed_subjects: tuple[str, ...] | None = ()
-    accesses: tuple[Access, ...] = ()
+    hosts: tuple[str, ...] = ()
     reason = ""
     if isinstance(tool, AgentTool):
         subjects = tool.subjects(args)
         allowed_subjects = tool.allowed_subjects(args)
         reason = tool.leaves(args)
-        accesses = tool.accesses(args)
+        hosts = tool.sends_to(args)
     if mode == "ask" and not call.read_only:
         reason = reason or prompts.CHANGES
     if mode == "yolo":
         reason = ""
     content = json.dumps([tool.name, args, subjects], sort_keys=True, default=str)
     digest = hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
-    blocked = call.session.egress_guard.accesses_held(digest, content)
-    return _CallFacts(subjects or ("",), allowed_subjects, reason, (*accesses, *blocked), digest)
+    blocked = call.session.egress_guard.hosts_held(digest, content)
+    return _CallFacts(subjects or ("",), allowed_subjects, reason, hosts, blocked, digest)
+
+
+def _find_unapproved(call: Call, facts: _CallFacts) -> tuple[str, ...]:
+    """Return the hosts that the call must not send anything to without approval."""
+    needs_approval = call.session.egress_guard.needs_approval
+    hosts = [host for host in facts.hosts if needs_approval(host)]
+    hosts += [host for host in facts.blocked if needs_approval(host, by_program=True)]
+    return tuple(dict.fromkeys(hosts))
 
 
 def _find_denying_rule(rules: Sequence[str], name: str, facts: _CallFacts) -> str | None:
     """Return the first rule that denies a call."""
     subjects = [(name, subject) for subject in facts.subjects]
-    subjects += [(HOST, access.host) for access in facts.accesses]
+    subjects += [(HOST, host) for host in (*facts.hosts, *facts.blocked)]
     if facts.changes_git:
         subjects.append((GIT, ""))
     for rule in rules:
@@ -201,7 +210,7 @@ def _find_denying_rule(rules: Sequence[str], name: str, facts: _CallFacts) -> st
 
 
 def _find_reasons(
-    call: Call, facts: _CallFacts, accesses: Sequence[Access]
+    call: Call, facts: _CallFacts, hosts: Sequence[str]
 ) -> tuple[list[str], tuple[str, ...]]:
     """Return why a call needs approval, and the rules that would make that unnecessary."""
     reasons: list[str] = []
@@ -213,13 +222,9 @@ def _find_reasons(
     if facts.reason and not is_covered(allowed, call.tool.name, facts.allowed_subjects or [""]):
         reasons.append(facts.reason)
         rules = _suggest_rules(call.tool, facts.allowed_subjects)
-    if accesses:
-        hosts = _distinct_hosts(accesses)
-        guard = session.egress_guard
-        is_first_use = any(map(guard.is_first_use, accesses))
-        explain = prompts.first_use if is_first_use else prompts.sends
-        reasons.append(explain(hosts, guard.why_tainted))
-        rules += tuple(f"{HOST}({glob.escape(host)})" for host in hosts)
+    if hosts:
+        reasons.append(session.egress_guard.explain(hosts, by_program=bool(facts.blocked)))
+        rules += tuple(map(host_rule, hosts))
     is_free = session.settings.approve.mode == "yolo" or is_covered(allowed, GIT, [""])
     asks_git = facts.changes_git and not is_free
     is_covered_command = is_covered(allowed, call.tool.name, facts.allowed_subjects or [""])
@@ -231,57 +236,45 @@ def _find_reasons(
     return reasons, rules
 
 
-def _refuse_without_question(call: Call, accesses: Sequence[Access], reason: str) -> Verdict | None:
+def _refuse_without_question(call: Call, hosts: Sequence[str], reason: str) -> Verdict | None:
     """Refuse a call without a question; return None if the user must be asked."""
     session = call.session
-    guard = call.session.egress_guard
-    if any(map(guard.was_network_refused, accesses)):
-        return Verdict(prompts.refused_network())
-    refused_before = [access for access in accesses if guard.was_refused(access)]
-    if refused_before:
-        return Verdict(prompts.refused_before(_distinct_hosts(refused_before)))
-    if session.settings.approve.mode == "refuse":
-        return Verdict(
-            prompts.refused_by_mode(reason), refused=_build_refusal(call, reason, accesses, "mode")
-        )
-    elsewhere = [access for access in accesses if guard.asking.get(access, call.key) != call.key]
-    if elsewhere:
-        return Verdict(prompts.asked_elsewhere(_distinct_hosts(elsewhere)))
-    return None
+    guard = session.egress_guard
+    if refused_before := list(filter(guard.was_refused, hosts)):
+        return Verdict(prompts.refused_before(refused_before))
+    is_optional = isinstance(call.tool, AgentTool) and call.tool.is_optional
+    is_declined = is_optional and not session.settings.interactive
+    if session.settings.approve.mode == "refuse" or is_declined:
+        refused = _build_refusal(call, reason, hosts, "mode")
+        return Verdict(prompts.refused_by_mode(reason), refused=refused)
+    elsewhere = [host for host in hosts if guard.asking.get(host, call.key) != call.key]
+    return Verdict(prompts.asked_elsewhere(elsewhere)) if elsewhere else None
 
 
 async def _ask_about(
-    call: Call, digest: str, reason: str, rules: tuple[str, ...], accesses: tuple[Access, ...]
+    call: Call, digest: str, reason: str, rules: tuple[str, ...], hosts: tuple[str, ...]
 ) -> Verdict:
-    """Ask the user about a call; the answer about a host is valid until the run ends."""
+    """Ask the user about a call; a refusal of a host is valid until the run ends."""
     guard = call.session.egress_guard
-    guard.asking.update(dict.fromkeys(accesses, call.key))
-    verdict = await _ask_until_clear(call, digest, reason, rules, _distinct_hosts(accesses))
-    for access in accesses:
-        guard.asking.pop(access, None)
-    if verdict.refusal:
-        is_answer = verdict.refusal != prompts.NOT_WHAT_WAS_ASKED
-        entry = _build_refusal(call, reason, accesses, "person") if is_answer else None
-        return replace(verdict, refused=entry)
-    if verdict.args is not None:
-        return verdict
-    return replace(verdict, rules=(*verdict.rules, *(access.rule for access in accesses)))
+    guard.asking.update(dict.fromkeys(hosts, call.key))
+    verdict = await _ask_until_clear(call, digest, reason, rules, hosts)
+    for host in hosts:
+        guard.asking.pop(host, None)
+    if verdict.refusal and verdict.refusal != prompts.NOT_WHAT_WAS_ASKED:
+        return replace(verdict, refused=_build_refusal(call, reason, hosts, "person"))
+    return verdict
 
 
 def _build_refusal(
-    call: Call, reason: str, accesses: Sequence[Access], by: Literal["person", "mode"]
+    call: Call, reason: str, hosts: Sequence[str], by: Literal["person", "mode"]
 ) -> Refusal:
     preview = _preview(call.tool, call.args)
     return Refusal(
         call=one_line(f"{call.tool.name}: {preview}", _MAX_CALL),
         reason=reason,
         by=by,
-        rules=[access.rule for access in accesses],
+        rules=list(map(host_rule, hosts)),
     )
-
-
-def _distinct_hosts(accesses: Iterable[Access]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(access.host for access in accesses))
 
 
 async def _ask_until_clear(
@@ -298,7 +291,8 @@ async def _ask_until_clear(
         question = hitl_question(
             APPROVE, tool.name, call.args, text, allowed, call=digest, subject=subject
         )
-        answer, message = read_answer(ask_person(call.session, question), tool.name)
+        scopes = prompts.scopes(rules, hosts)
+        answer, message = read_answer(ask_person(call.session, question), tool.name, scopes)
         if answer == "no":
             return Verdict(prompts.refused(message))
         if call.session.asked.get(call.key) not in (digest, ""):
@@ -315,6 +309,8 @@ async def _ask_until_clear(
         else:
             if answer == "always":
                 await asyncio.to_thread(_save_rules, rules, call.session)
+            if answer == "web":
+                rules = (ANY_HOST,)
             return Verdict(rules=() if answer == "once" else rules)
 
 
@@ -322,10 +318,10 @@ def _approve_edit(call: Call, args: dict[str, Any]) -> Verdict:
     """Approve a call with the user's arguments, unless a rule denies it. Blocking."""
     facts = _collect_facts(replace(call, args=args))
     deny = call.session.settings.approve.deny
-    if rule := _find_denying_rule(deny, call.tool.name, facts._replace(accesses=())):
+    if rule := _find_denying_rule(deny, call.tool.name, facts):
         return Verdict(prompts.denied(rule))
     note = prompts.changed(_render_value(args))
-    return Verdict(args=args, note=note, accesses=facts.accesses, digest=facts.digest)
+    return Verdict(args=args, note=note, hosts=(*facts.hosts, *facts.blocked), digest=facts.digest)
 
 
 def _save_rules(rules: Sequence[str], session: Session) -> None:

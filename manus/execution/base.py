@@ -19,7 +19,6 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 from typing_extensions import override
 
-from manus.execution.egress_guard import Access
 from manus.execution.result import Observation
 from manus.execution.session import EVERYTHING, Resource, Session
 from manus.execution.workspace import WORKSPACE
@@ -185,6 +184,8 @@ class AgentTool(BaseTool):
     """The resource that each call uses and may change; override `resources` for other ones."""
     without_effect: ClassVar[bool] = False
     """Whether calls have no side effects and use no shared resource."""
+    is_optional: ClassVar[bool] = False
+    """Whether a call that needs approval is declined where no person is present."""
     summary: ClassVar[str] = ""
     """One line for the list of tools on demand [default: the description's first sentence]."""
     example: ClassVar[dict[str, Any] | None] = None
@@ -243,8 +244,8 @@ class AgentTool(BaseTool):
         """Return the texts that approval rules match, such as a path or a host. Blocking."""
         return ()
 
-    def accesses(self, args: dict[str, Any]) -> tuple[Access, ...]:  # noqa: ARG002
-        """Return the hosts to which a call sends text from the model. Blocking."""
+    def sends_to(self, args: dict[str, Any]) -> tuple[str, ...]:  # noqa: ARG002
+        """Return the hosts to which a call sends what the model composed. Blocking."""
         return ()
 
     def allowed_subjects(self, args: dict[str, Any]) -> tuple[str, ...] | None:

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from langgraph.errors import GraphBubbleUp, GraphInterrupt
 
 from manus.execution.approval import Call, Verdict, digest_call
-from manus.execution.egress_guard import RunningCall
-from manus.prompts import approval as prompts
+from manus.execution.egress_guard import RunningCall, host_rule
 from manus.state.agent import Refusal
 from manus.state.text import one_line
 
@@ -54,10 +53,9 @@ def _join_questions(error: GraphInterrupt) -> str:
 
 def list_refusals(call: Call, running_call: RunningCall) -> tuple[Refusal, ...]:
     """Return the refusals of blocked actions of programs, about which nobody will be asked."""
-    why = call.session.egress_guard.why_tainted
     refusals = []
-    for access in dict.fromkeys(running_call.blocked):
-        connection = f"{call.tool.name}: a connection to {access.host}"
-        reason = prompts.sends([access.host], why)
-        refusals.append(Refusal(call=connection, reason=reason, by="mode", rules=[access.rule]))
+    for host in dict.fromkeys(running_call.blocked):
+        connection = f"{call.tool.name}: a connection to {host}"
+        reason = call.session.egress_guard.explain([host], by_program=True)
+        refusals.append(Refusal(call=connection, reason=reason, by="mode", rules=[host_rule(host)]))
     return tuple(refusals)

@@ -22,7 +22,7 @@ from manus.execution.approval import Call, Verdict, judge
 from manus.execution.base import AgentTool, Arguments
 from manus.execution.blocked_calls import list_refusals, note_end, refuse_interrupt
 from manus.execution.changed_files import FILE_CLOCK
-from manus.execution.downloads import note_downloads
+from manus.execution.downloads import note_writes
 from manus.execution.egress_guard import RunningCall
 from manus.execution.invoke import failure, observe_call, refusal
 from manus.execution.journal import UNKNOWN_EFFECT, Claim, JournalEntry
@@ -38,7 +38,6 @@ from manus.prompts.agent import ruled_out, success_denied
 from manus.prompts.sources import COMMAND
 from manus.state.agent import Refusal, ToolTask
 from manus.state.messages import FAILED, OWN_TEXT, SOURCE
-from manus.state.taint import TAINTED
 from manus.state.text import sanitize
 
 if TYPE_CHECKING:
@@ -157,7 +156,7 @@ async def _execute_or_refuse(
     if tool is None or "refusal" in task:
         reason = task.get("refusal") or catalog.explain_unknown(task["name"])
         return await _to_result(task, refusal(reason), session, key)
-    await _inform_guards(task, session, config)
+    _inform_guards(task, session, config)
     arguments = task["args"]
     verdict = None
     while True:
@@ -181,18 +180,17 @@ async def _execute_or_refuse(
         verdict = replace(verdict, args=None)
 
 
-async def _inform_guards(task: ToolTask, session: Session, config: RunnableConfig | None) -> None:
+def _inform_guards(task: ToolTask, session: Session, config: RunnableConfig | None) -> None:
     """Inform the guards about a call, unless the facts are the same as for the previous call."""
     guard = session.egress_guard
-    facts: list[Any] = [session.settings, config is None, [*session.approved], guard.words]
-    facts += [guard.why_tainted, guard.fetched_from]
-    facts += [task.get(name) for name in ("outside", "named", "mentioned", "approved", "refused")]
+    facts: list[Any] = [session.settings, config is None, [*session.approved], guard.fetched_from]
+    facts += [task.get(name) for name in ("outside", "private", "named", "approved", "refused")]
     if facts == session.guarded_facts:
         return
     approve = session.settings.approve
     is_free = config is None or approve.mode == "yolo"
     asks = approve.mode != "refuse"
-    await guard.begin(task, session.settings, is_free=is_free, asks=asks)
+    guard.begin(task, session.settings, is_free=is_free, asks=asks)
     session.guarded_facts = facts
 
 
@@ -239,7 +237,7 @@ async def _execute(call: Call, verdict: Verdict) -> ToolResult:
         claim = Claim(call.tool.name, snapshot=head, acts_outside=call.acts_outside)
         await session.journal.abegin(call.key, claim)
     started_at = time.clock_gettime_ns(FILE_CLOCK)
-    running_call = RunningCall(frozenset(verdict.accesses))
+    running_call = RunningCall(frozenset(verdict.hosts))
     session.running_calls.append(running_call)
     try:
         watcher = call_watcher.get()
@@ -253,9 +251,9 @@ async def _execute(call: Call, verdict: Verdict) -> ToolResult:
         session.running_calls.remove(running_call)
         if running_call.has_fetched or running_call.blocked:
             await note_end(call, running_call, verdict)
-    if running_call.has_fetched or session.downloads or observation.source == COMMAND:
+    if session.downloads or not call.read_only:
         has_fetched = running_call.has_fetched
-        await note_downloads(session, args, observation.source, started_at, has_fetched=has_fetched)
+        await note_writes(session, args, observation.source, started_at, has_fetched=has_fetched)
     if observation.handoff is not None and not session.is_in_other_graph:
         observation = replace(failure(NO_GRAPH_AROUND), artifact=observation.artifact)
     if verdict.note:
@@ -337,8 +335,8 @@ async def _to_result(
         own_text = mask(sanitize(observation.own_text), session.settings.secrets)
         if text.startswith(own_text):  # otherwise truncation has cut it
             facts[OWN_TEXT] = own_text
-    if session.egress_guard.is_tainted and observation.executed:
-        facts[TAINTED] = True
+    if observation.executed:
+        facts |= session.egress_guard.exposure_from(observation.source).marks()
     if observation.is_error and not observation.is_exit_code:
         facts[FAILED] = True
     if effect:

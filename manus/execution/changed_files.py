@@ -20,6 +20,8 @@ MAX_FILES = 20
 _MAX_ENTRIES = 20_000
 """Maximum number of files that are checked."""
 _SKIPPED = frozenset({"node_modules", "__pycache__", "site-packages"})
+_NOT_TEXTS = frozenset({".git", ".venv", ".tox", ".cache", ".mypy_cache", ".pytest_cache"})
+"""Hidden folders that contain packages and records, not what a model would read."""
 FILE_CLOCK = getattr(time, "CLOCK_REALTIME_COARSE", time.CLOCK_REALTIME)
 """The clock of file timestamps, which advances only every few milliseconds."""
 
@@ -35,15 +37,15 @@ async def next_tick() -> int:
     return now()
 
 
-def changed_since(root: Path, since: int) -> list[str]:
+def changed_since(root: Path, since: int, *, with_hidden: bool = False) -> list[str]:
     """Return the files created or changed since a time in nanoseconds, newest first. Blocking.
 
     This uses `ctime`, which programs cannot set, so it works for unpacked and copied files, and
-    after a crash. Hidden files and folders, and those of package managers, are skipped. Paths are
-    relative to the root.
+    after a crash. The folders of package managers are skipped, and hidden files and folders unless
+    `with_hidden`. Paths are relative to the root.
     """
     changed = []
-    for path in islice(_files(root), _MAX_ENTRIES):
+    for path in islice(_files(root, with_hidden=with_hidden), _MAX_ENTRIES):
         with contextlib.suppress(FileNotFoundError):  # it has just been deleted
             changed_at = os.lstat(path).st_ctime_ns
             if changed_at >= since:
@@ -51,10 +53,12 @@ def changed_since(root: Path, since: int) -> list[str]:
     return [path for _, path in sorted(changed)]
 
 
-def _files(root: Path) -> Iterator[str]:
+def _files(root: Path, *, with_hidden: bool) -> Iterator[str]:
+    skipped = _SKIPPED | _NOT_TEXTS
     for folder, folders, files in os.walk(root):
-        folders[:] = [name for name in folders if name[0] != "." and name not in _SKIPPED]
-        yield from (f"{folder}/{name}" for name in files if name[0] != ".")
+        visible = [name for name in folders if with_hidden or name[0] != "."]
+        folders[:] = [name for name in visible if name not in skipped]
+        yield from (f"{folder}/{name}" for name in files if with_hidden or name[0] != ".")
 
 
 def find_mentioned(files: Sequence[str], history: Sequence[AnyMessage]) -> list[str]:

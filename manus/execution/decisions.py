@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -23,20 +22,30 @@ if TYPE_CHECKING:
 
 QUESTION = "question"
 """The kind of a question that an agent asks with `ask_human`."""
-Answer = Literal["once", "run", "always", "edit", "no", "unclear"]
+Answer = Literal["once", "run", "web", "always", "edit", "no", "unclear"]
+"""A decision about a call: a yes to this call, to similar ones in this run, to sending anything
+anywhere in this run, to similar ones in this folder; other arguments; a no; or none of these."""
 
+_YES = (
+    *("yes", "y", "ok", "okay", "approve", "accept", "allow", "once", "yes please", "go ahead"),
+    *("do it", "是", "好", "好的", "可以", "同意"),
+)
+_NO = (
+    *("no", "n", "nope", "never", "stop", "cancel", "deny", "refuse", "reject", "decline"),
+    *("不", "不要", "不行", "否"),
+)
 _WORDS: dict[str, Answer] = {
-    **dict.fromkeys(("yes", "y", "ok", "okay", "approve", "accept", "once"), "once"),
-    **dict.fromkeys(("run", "yes for this run"), "run"),
-    **dict.fromkeys(("always", "yes always", "always in this folder"), "always"),
-    **dict.fromkeys(("nope", "never", "stop", "cancel", "deny", "refuse", "decline"), "no"),
+    **dict.fromkeys(_YES, "once"),
+    **dict.fromkeys(("run", "r", "yes for this run"), "run"),
+    **dict.fromkeys(("web", "w"), "web"),
+    **dict.fromkeys(("always", "a", "yes always", "always in this folder"), "always"),
+    **dict.fromkeys(_NO, "no"),
 }
+"""The words that are a decision, each by itself. Whatever else a person writes asks again."""
 _EDIT = re.compile(r"^edit\s*(\{.*)", re.IGNORECASE | re.DOTALL)
-_NO = re.compile(r"^\s*(?:no|n|reject)\b[\s:,.!-]*", re.IGNORECASE)
-_HALF_ANSWER = re.compile(r"^(?:yes|y|ok|okay|approve|accept|edit)\b", re.IGNORECASE)
-"""Starts of an answer that is neither a yes nor a no, since a condition may follow."""
-_WIDE_WORD = 4
-"""Maximum length of a single word in a script without spaces."""
+_REASON = re.compile(r"^(?:no|n|reject|不|不要)\s*[:,：，]\s*(.+)$", re.IGNORECASE | re.DOTALL)
+_REJECTS = ("reject", "ignore")
+"""Types of decisions of chat UIs that refuse a call, besides the words."""
 
 
 def hitl_question(
@@ -95,31 +104,36 @@ def get_message(decision: Mapping[str, Any]) -> str:
     return str(decision.get("message") or decision.get("reason") or "")
 
 
-def read_answer(answer: Any, tool: str = "") -> tuple[Answer, str]:
+def read_answer(
+    answer: Any, tool: str = "", scopes: Sequence[str] = ("run", "web", "always")
+) -> tuple[Answer, str]:
     """Return a person's decision about a call, and its text.
 
     The text is the reason for a `no`, the changed arguments of an `edit` as JSON, or, for an
-    `unclear` answer, the sentence with which the person is asked again.
+    `unclear` answer, the sentence with which the person is asked again. `scopes` are the lasting
+    decisions that the question offers.
 
-    An answer in words is `yes`, `run`, `always`, `edit {…}` or `no: REASON`. Any other sentence
-    refuses the call and is the reason; any other single word is unclear. An answer as data is
+    An answer in words is `yes`, `run`, `web`, `always`, `edit {…}`, `no` or `no: REASON`; whatever
+    is neither a clear yes nor a clear no decides nothing. An answer as data is
     `{"decisions": [{"type": "approve"}]}`, `{"type": "edit", "edited_action": {"args": {…}}}` or
     `{"type": "reject", "message": "…"}`, in the format of LangChain's middleware; the `"scope"` of
-    an approval may be `run` or `always`.
+    an approval may be one of the `scopes`.
     """
     answer = single_decision(answer)
     if isinstance(answer, Mapping):
-        kind = str(answer.get("type") or answer.get("action"))
+        kind = str(answer.get("type") or answer.get("action")).lower()
         if kind == "edit":
             return _read_edit(answer.get("edited_action"), tool)
-        if _WORDS.get(kind.lower()) != "once":
+        decision = _WORDS.get(kind)
+        if decision == "no" or kind in _REJECTS:
             return "no", get_message(answer)
-        answer = answer.get("scope") or "yes"
+        answer = answer.get("scope") or "yes" if decision == "once" else get_message(answer)
     if isinstance(answer, bool):
         answer = "yes" if answer else "no"
-    if isinstance(answer, str):
-        return _read_words(answer)
-    return "no", str(answer).strip()
+    decision, text = _read_words(answer if isinstance(answer, str) else str(answer))
+    if decision in ("run", "web", "always") and decision not in scopes:
+        return "unclear", prompts.not_offered(decision)
+    return decision, text
 
 
 def _read_edit(action: Any, tool: str) -> tuple[Answer, str]:
@@ -137,18 +151,11 @@ def _read_words(text: str) -> tuple[Answer, str]:
     text = text.strip()
     if edit := _EDIT.match(text):
         return "edit", edit[1]
-    if decision := _WORDS.get(text.lower().rstrip(".!")):
+    if decision := _WORDS.get(text.lower().rstrip(".!。！")):
         return decision, ""
-    if _NO.match(text) or not text:
-        return "no", _NO.sub("", text)
-    if _HALF_ANSWER.match(text) or _is_single_word(text):
-        return "unclear", prompts.no_answer(text)
-    return "no", text
-
-
-def _is_single_word(text: str) -> bool:
-    has_wide = any(unicodedata.east_asian_width(c) in "WF" for c in text)
-    return len(text.split()) == 1 and (len(text) <= _WIDE_WORD or not has_wide)
+    if refusal := _REASON.match(text):
+        return "no", refusal[1]
+    return "unclear", prompts.no_answer(text)
 
 
 def edited_arguments(tool: BaseTool, args: Mapping[str, Any], edit: str) -> dict[str, Any]:

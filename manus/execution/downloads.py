@@ -1,4 +1,4 @@
-"""The record of files that runs have downloaded to a workspace, or unpacked there.
+"""The record of files that runs have written to a workspace after they had read untrusted text.
 
 They are untrusted in later runs too, even in a trusted folder. The record is stored with the
 workspace's other records, which programs cannot access.
@@ -10,7 +10,6 @@ import asyncio
 import json
 import logging
 import os
-import re
 from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -29,34 +28,26 @@ log = logging.getLogger("manus")
 _RECORD = "downloads.json"
 _MAX_PATHS = 500
 """Maximum number of paths; beyond it, top-level folders are recorded instead."""
-_UNPACKS = re.compile(
-    r"\b(?:unzip|tar|untar|7z\w?|g?unzip|bunzip2|unxz|xz|zstd|unrar|bsdtar|cpio|ar|zipfile|tarfile"
-    r"|unpack_archive|extractall|gzip|bz2|lzma)\b"
-)
 
 
-async def note_downloads(
+async def note_writes(
     session: Session, args: Mapping[str, Any], source: str, since: int, *, has_fetched: bool
 ) -> None:
-    """Record the files that a call has downloaded or unpacked; taint the run if it read such files.
+    """Record the files that a call has written after untrusted text; taint the run if it read some.
 
-    It is unknown which files a program has read, so in a workspace with downloads of earlier runs
+    It is unknown which files a program has read, so in a workspace with such files of earlier runs
     all output of programs is untrusted. `source` is the source of the call's text, `since` its
     start in nanoseconds.
     """
-    is_program = source == COMMAND
-    workspace = session.workspace
-    if has_fetched or (is_program and _UNPACKS.search(str(args))):
-        await asyncio.to_thread(_record, workspace, since, has_fetched=has_fetched)
+    guard = session.egress_guard
     if session.downloads and (
-        is_program or (source == WORKSPACE and _views_download(session, args))
+        source == COMMAND or (source == WORKSPACE and _views_download(session, args))
     ):
-        session.egress_guard.taint(DOWNLOADS)
-
-
-def _record(workspace: Workspace, since: int, *, has_fetched: bool) -> None:
-    if has_fetched or read_downloads(workspace):
-        add_downloads(workspace, changed_since(workspace.root, since))
+        guard.taint(DOWNLOADS)
+    if has_fetched or guard.why_tainted:
+        workspace = session.workspace
+        changed = await asyncio.to_thread(changed_since, workspace.root, since, with_hidden=True)
+        await asyncio.to_thread(add_downloads, workspace, changed)
 
 
 def _views_download(session: Session, args: Mapping[str, Any]) -> bool:

@@ -1,104 +1,76 @@
 """The egress guard of a run: protection against exfiltration by prompt injection.
 
-Once a run is tainted (it has read untrusted text), it needs approval to send data to a host that
-the user has not named: through an address that it has not read, text typed into a page, or a
-connection of a program. One answer is valid for a host and a kind of access until the run ends.
+A prompt injection can steal only what the run has read, and only by sending it. So once a run has
+read both kinds of text, whatever the model composes and sends out needs approval, whatever the host
+and the tool. An address that stands in the user's words or on a page that was read is not composed.
 """
 
 from __future__ import annotations
 
-import asyncio
 import glob
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Literal, NamedTuple
-from urllib.parse import parse_qsl, urlsplit
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
 
-from langchain_core.messages import AnyMessage
+from langchain_core.messages import AnyMessage, ToolMessage
 
 from manus.config.run_settings import RunSettings
 from manus.config.safety_settings import is_covered
 from manus.execution.network.egress import RuleEntry, is_loopback, parse_entry, parse_ip
-from manus.execution.network.registries import find_registry_hosts
-from manus.execution.workspace_names import is_workspace_name
 from manus.prompts import approval as prompts
+from manus.prompts.sources import COMMAND, MCP, WORKSPACE, is_foreign, is_own_page
 from manus.state.agent import ToolTask
-from manus.state.taint import addresses_in, with_path
-from manus.state.user_words import all_own_words, is_phrase_of
+from manus.state.messages import SOURCE, get_text
+from manus.state.request import all_own_words
+from manus.state.taint import Exposure, addresses_in, with_path
 
 HOST = "host"
-"""The name of rules about hosts for any kind of access: `host(example.org)`."""
-
-AccessKind = Literal["open", "type", "program"]
-"""The ways in which a run sends data: the browser opens an address or types text into a page, or a
-program connects to a host."""
-
-_PROGRAM_RULE = f"{HOST}-program("
-"""The prefix of rules that approve connections of programs."""
-_SEARCH_FIELDS = frozenset(
-    {"q", "query", "s", "search", "k", "keyword", "keywords", "text", "term"}
-)
+"""The name of rules about where a run may send something: `host(example.org)`."""
+ANY_HOST = f"{HOST}(*)"
+"""The rule that lets a run send anything anywhere."""
 
 
-class Access(NamedTuple):
-    """One kind of access to one host."""
-
-    kind: AccessKind
-    host: str
-
-    @property
-    def rule(self) -> str:
-        """Return the approval rule that covers exactly this access."""
-        return f"{HOST}-{self.kind}({glob.escape(self.host)})"
-
-    def is_covered_by(self, rules: Iterable[str]) -> bool:
-        """Return whether rules about the host, or about this kind of access to it, cover it."""
-        rules = list(rules)
-        names = (HOST, f"{HOST}-{self.kind}")
-        return any(is_covered(rules, name, [self.host]) for name in names)
+def host_rule(host: str) -> str:
+    """Return the approval rule that covers exactly this host."""
+    return f"{HOST}({glob.escape(host)})"
 
 
 @dataclass(slots=True, eq=False)
 class RunningCall:
     """A call that is being executed."""
 
-    admitted: frozenset[Access]
-    """Accesses that the user has approved for it."""
-    blocked: list[Access] = field(default_factory=list)
-    """Accesses of its programs that were blocked."""
+    admitted: frozenset[str]
+    """Hosts that the user has approved for it."""
+    blocked: list[str] = field(default_factory=list)
+    """Hosts that its programs were blocked from."""
     has_fetched: bool = False
     """Whether a program received a response from a host."""
 
 
 class EgressGuard:
-    """The taint of a run, the hosts its user has named, and the addresses it has read."""
+    """What a run has read, the addresses that its user typed, and those that it has read."""
 
     def __init__(
         self,
-        root: Path,
         *,
         trusts_folder: bool = True,
+        has_files: bool = True,
         running_calls: list[RunningCall] | None = None,
     ) -> None:
-        """Create the guard of a workspace; files of an untrusted folder are untrusted text.
+        """Create the guard of a run; files of an untrusted folder are untrusted text.
 
         `running_calls` is the session's list of the calls that are being executed.
         """
-        self.named_hosts: tuple[str, ...] = ()
-        """Hosts that the user has named, in the settings or in messages."""
         self.words = ""
         """The user's own words."""
-        self.asking: dict[Access, str] = {}
-        """Accesses that the user is being asked about, with the key of the asking call."""
-        self.shares_network = False
-        """Whether programs share the machine's network, restricted by Landlock: the first
-        connection of a program in a tainted run needs approval, whatever its host."""
-        self._root = root
+        self.asking: dict[str, str] = {}
+        """Hosts that the user is being asked about, with the key of the asking call."""
+        self.has_files = has_files
+        """Whether programs can read private files: none, in a workspace that was empty."""
         self.why_tainted = "" if trusts_folder else prompts.UNTRUSTED_FOLDER
-        """The reason for the taint, for the question; empty if there is no taint."""
-        self.is_tainted = bool(self.why_tainted)
-        """Whether the run has read untrusted text and approval is required."""
+        """Which untrusted text the run has read, for the question; empty if none."""
+        self.why_private = ""
+        """What it has read that is private; empty if nothing."""
         self.fetched_from = ""
         """The host from which a program has received the first response."""
         self._is_free = False
@@ -106,22 +78,40 @@ class EgressGuard:
         self._entries: list[RuleEntry] = []
         self._rules: tuple[str, ...] = ()
         self._refused: tuple[str, ...] = ()
-        self._host_names: dict[str, bool] = {}
-        self._used_hosts: set[str] = set()
+        self._typed: frozenset[str] = frozenset()
         self._calls = running_calls if running_calls is not None else []
         self._addresses_read: set[str] = set()
-        self._blocked_by_call: dict[str, tuple[Access, ...]] = {}
+        self._blocked_by_call: dict[str, tuple[str, ...]] = {}
+
+    @property
+    def exposure(self) -> Exposure:
+        """Return which of the two kinds of text the run has read."""
+        return Exposure(bool(self.why_tainted), bool(self.why_private))
 
     def taint(self, reason: str) -> None:
-        """Mark the run as tainted; keep the first reason."""
+        """Record that untrusted text was read; the first reason is kept."""
         self.why_tainted = self.why_tainted or reason
-        self.is_tainted = not self._is_free
 
-    def read_user_words(self, messages: Iterable[AnyMessage]) -> None:
-        """Read the user's own words from a message history."""
+    def note_private(self, reason: str) -> None:
+        """Record that something private was read; the first reason is kept."""
+        self.why_private = self.why_private or reason
+
+    def exposure_from(self, source: str) -> Exposure:
+        """Return the exposure after the text of a source has been read as well."""
+        is_file = source in (COMMAND, WORKSPACE) or is_own_page(source)
+        is_private = source.startswith(MCP) or (is_file and self.has_files)
+        return self.exposure | Exposure(is_foreign(source), is_private)
+
+    def read_history(self, messages: Iterable[AnyMessage]) -> None:
+        """Read the user's own words, and the addresses on pages, from a message history."""
+        messages = list(messages)
         self.words = all_own_words(messages)
+        for message in messages:
+            source = str(message.additional_kwargs.get(SOURCE, ""))
+            if isinstance(message, ToolMessage) and is_foreign(source):
+                self.read(get_text(message))
 
-    async def begin(
+    def begin(
         self, task: ToolTask, settings: RunSettings, *, is_free: bool, asks: bool = True
     ) -> None:
         """Apply the settings and rules for this call and later ones.
@@ -129,30 +119,20 @@ class EgressGuard:
         `is_free`: every host is allowed. `asks`: the user can be asked for approval.
         """
         self._is_free = is_free
-        self.is_tainted = bool(self.why_tainted) and not is_free
         self._asks = asks
         # descriptions of a server's tools are part of each request
         if any(server.enabled and not server.trust for server in settings.mcp.values()):
             self.taint(prompts.SERVER_TEXT)
         if task.get("outside"):
             self.taint(prompts.UNTRUSTED_TEXT)
+        if task.get("private"):
+            self.note_private(prompts.PRIVATE_TEXT)
         self.taint_by_fetch()
+        self._typed = frozenset(task.get("named", ()))
         trusted = (*settings.egress.allow, *(s.host for s in settings.secrets.values()))
-        hosts = [name for name in task.get("mentioned", ()) if await self._is_host(name)]
-        self.named_hosts = (*trusted, *task.get("named", ()), *hosts)
-        self._entries = [replace(parse_entry(name), port=None) for name in self.named_hosts]
+        self._entries = [parse_entry(name) for name in trusted]
         self._rules = (*settings.approve.allow, *task.get("approved", ()))
         self._refused = tuple(task.get("refused", ()))
-
-    async def _is_host(self, name: str) -> bool:
-        """Return whether a name that the user wrote is a host, not a name in the workspace."""
-        if not self.is_tainted:
-            return False  # irrelevant until the run is tainted
-        if name not in self._host_names:
-            self._host_names[name] = not await asyncio.to_thread(
-                is_workspace_name, self._root, name
-            )
-        return self._host_names[name]
 
     def read(self, text: str, page_address: str = "") -> None:
         """Record the addresses in an untrusted text, whose author already knows them.
@@ -163,83 +143,46 @@ class EgressGuard:
         if parts.scheme != "file" and not is_loopback(parts.hostname or ""):
             self._addresses_read |= addresses_in(text)
 
-    def has_read(self, address: str) -> bool:
-        """Return whether an untrusted text contained exactly this address."""
-        return bool(self._forms(address) & self._addresses_read)
-
-    def is_known_search(self, address: str) -> bool:
-        """Return whether an address is one that was read plus a search for the user's own words.
-
-        An example is `https://shop.example/search?q=kite`, if the user wrote "kite".
-        """
-        parts = urlsplit(address)
-        page = address.partition("?")[0]
-        fields = parse_qsl(parts.query, keep_blank_values=True, separator="&")
-        if not fields or parts.fragment or not self.has_read(page):
-            return False
-        names = {name for name, _ in fields}
-        return names <= _SEARCH_FIELDS and all(
-            is_phrase_of(self.words, value) for _, value in fields
-        )
-
-    @staticmethod
-    def _forms(address: str) -> set[str]:
+    def is_composed(self, address: str) -> bool:
+        """Return whether an address stands neither in the user's words nor on a page."""
         address = address.strip()
-        addresses = [address] if "://" in address else [f"http://{address}", f"https://{address}"]
-        return {with_path(form) for form in addresses}
+        forms = [address] if "://" in address else [f"http://{address}", f"https://{address}"]
+        existing = self._typed | self._addresses_read
+        return existing.isdisjoint(map(with_path, forms))
 
-    def needs_approval(self, access: Access) -> bool:
-        """Return whether an access to a host needs approval."""
-        host = access.host
-        if self.is_first_use(access):
-            return True
-        if not self.is_tainted:
-            self._used_hosts.add(host)
-        if host in self._used_hosts or self.is_named(host):
-            return False
-        if any(access in call.admitted for call in self._calls):
-            return False
-        return not access.is_covered_by(self._rules)
+    def needs_approval(self, host: str, *, by_program: bool = False) -> bool:
+        """Return whether sending something that the model composed to a host needs approval.
 
-    def is_first_use(self, access: Access) -> bool:
-        """Return whether this is the first, unapproved use of the network by a program."""
-        if not self.shares_network or access.kind != "program" or not self.is_tainted:
+        A program can send what the model has not read, so it counts as having read the files.
+        """
+        if self._is_free or is_loopback(host) or not self.why_tainted:
             return False
-        if is_loopback(access.host) or access.is_covered_by(self._rules):
+        if not (self.why_private or (by_program and self.has_files)):
             return False
-        admitted = [access_admitted for call in self._calls for access_admitted in call.admitted]
-        is_approved = any(access_admitted.kind == "program" for access_admitted in admitted)
-        return not is_approved and not any(rule.startswith(_PROGRAM_RULE) for rule in self._rules)
-
-    def is_named(self, host: str) -> bool:
-        """Return whether the user has named a host or its parent domain; loopback always counts."""
         address = parse_ip(host)
-        return is_loopback(host) or any(e.covers(host, 0, address) for e in self._entries)
+        if any(entry.covers(host, entry.port or 0, address) for entry in self._entries):
+            return False
+        if any(host in call.admitted for call in self._calls):
+            return False
+        return not is_covered(self._rules, HOST, [host])
 
-    def was_refused(self, access: Access) -> bool:
-        """Return whether an access was refused earlier in the run."""
-        return access.is_covered_by(self._refused) or self.was_network_refused(access)
+    def explain(self, hosts: Iterable[str], *, by_program: bool = False) -> str:
+        """Return why the user is asked about sending something to hosts."""
+        why_private = self.why_private or prompts.FILES
+        return prompts.sends(list(hosts), self.why_tainted, why_private, by_program=by_program)
 
-    def was_network_refused(self, access: Access) -> bool:
-        """Return whether the user has denied programs the machine's network altogether."""
-        is_refused = any(rule.startswith(_PROGRAM_RULE) for rule in self._refused)
-        return is_refused and self.is_first_use(access)
+    def was_refused(self, host: str) -> bool:
+        """Return whether the user has refused a host earlier in the run."""
+        return bool(self._refused) and is_covered(self._refused, HOST, [host])
 
     async def hold(self, host: str) -> str:
         """Return why a program must not connect to a host; empty if it may."""
-        access = Access("program", host)
-        if not self.needs_approval(access):
-            return ""
-        if not self.is_first_use(access) and host in await find_registry_hosts(self._root):
+        if not self.needs_approval(host, by_program=True):
             return ""
         for call in self._calls:
-            call.blocked.append(access)
-        if self.was_network_refused(access):
-            return prompts.NETWORK_REFUSED
-        if self.was_refused(access) or not self._asks:
+            call.blocked.append(host)
+        if self.was_refused(host) or not self._asks:
             return prompts.held_for_good(host)
-        if self.is_first_use(access):
-            return prompts.held_at_first_use(host, self.why_tainted)
         return prompts.held(host, self.why_tainted)
 
     def note_response(self, host: str) -> None:
@@ -254,20 +197,20 @@ class EgressGuard:
         for call in self._calls:
             call.has_fetched = True
 
-    def accesses_held(self, call: str, arguments: str) -> tuple[Access, ...]:
-        """Return the accesses that were blocked in an earlier run of the call with this digest.
+    def hosts_held(self, call: str, arguments: str) -> tuple[str, ...]:
+        """Return the hosts that were blocked in an earlier run of the call with this digest.
 
-        Blocked accesses of other calls are included if the arguments contain their host.
+        Those blocked for other calls are included if the arguments contain them.
         """
         blocked = list(self._blocked_by_call.get(call, ()))
-        for accesses in self._blocked_by_call.values():
-            blocked += [access for access in accesses if access.host in arguments]
+        for hosts in self._blocked_by_call.values():
+            blocked += [host for host in hosts if host in arguments]
         return tuple(dict.fromkeys(blocked))
 
     def note_blocked(self, call: str, running_call: RunningCall) -> None:
         """Record what the call with this digest was blocked from, in case it is repeated."""
-        accesses = [*running_call.admitted, *running_call.blocked]
-        self._blocked_by_call[call] = tuple(dict.fromkeys(accesses))
+        hosts = [*sorted(running_call.admitted), *running_call.blocked]
+        self._blocked_by_call[call] = tuple(dict.fromkeys(hosts))
 
     def taint_by_fetch(self) -> None:
         """Mark the run as tainted if a program has received a response."""

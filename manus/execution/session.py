@@ -126,8 +126,13 @@ class Session:
         journal: Journal | None = None,
         archive: Archive | None = None,
         trusts_folder: bool = True,
+        has_files: bool = True,
     ) -> None:
-        """Create a session; `trusts_folder`: files in the workspace before the run are trusted."""
+        """Create a session.
+
+        `has_files`: there were files in the workspace before the run; `trusts_folder`: they are
+        trusted.
+        """
         self.workspace = workspace
         self.settings = settings or resolve_settings(Settings())
         self.journal = journal or Journal(None)
@@ -137,7 +142,7 @@ class Session:
         """Files in the workspace that earlier runs downloaded."""
         self.running_calls: list[RunningCall] = []
         self.egress_guard = EgressGuard(
-            workspace.root, trusts_folder=trusts_folder, running_calls=self.running_calls
+            trusts_folder=trusts_folder, has_files=has_files, running_calls=self.running_calls
         )
         self.guarded_facts: list[Any] = []
         """The facts about a call that the guards received last."""

@@ -23,7 +23,7 @@ from manus.execution.text_files import image_type, replace_file
 from manus.execution.workspace import Workspace
 from manus.state.errors import UsageError
 from manus.state.request import Request
-from manus.state.taint import request_fields
+from manus.state.taint import Exposure, request_fields
 from manus.tools.web.parser import extract_pdf
 
 _WORD = re.compile(r"""(?<!\S)(@?)(?:'([^'\n]+)'|"([^"\n]+)"|((?:\\.|[^\s\\])+))""", re.ASCII)
@@ -94,7 +94,8 @@ def build_input(request: Request, images: Sequence[Path] = ()) -> dict[str, Any]
     content: Any = request.text
     if images:
         content = [{"type": "text", "text": request.text}, *map(_image_block, images)]
-    metadata = request_fields(request.user_text, tainted=request.is_tainted or bool(images))
+    exposure = Exposure(request.is_tainted or bool(images), private=True)
+    metadata = request_fields(request.user_text, exposure)
     return {"messages": [{"role": "user", "content": content, "additional_kwargs": metadata}]}
 
 

@@ -81,7 +81,7 @@ async def restore_run(
         session.journal.is_whole = True
         return
     _restore_usage(active_run, snapshot)
-    session.egress_guard.read_user_words(snapshot.values.get("messages") or [])
+    session.egress_guard.read_history(snapshot.values.get("messages") or [])
     if _is_replay(configurable, snapshot):
         session.siblings = Siblings(unfinished=None)  # every call is repeated
     else:

@@ -26,7 +26,7 @@ from manus.config.model_settings import ModelSettings
 from manus.config.profile import Profile
 from manus.config.run_settings import RunSettings, resolve_settings
 from manus.config.settings import VISION, load_settings
-from manus.config.trust import approved_rules
+from manus.config.trust import INSTRUCTIONS, approved_rules
 from manus.execution.archive import Archive
 from manus.execution.catalog import Catalog, asks_for_mcp, build_catalog
 from manus.execution.downloads import read_downloads
@@ -49,12 +49,13 @@ from manus.nodes.context.truncation import RenderedHistory
 from manus.nodes.context.turns import HistoryRepair
 from manus.nodes.wrapping import AgentOptions
 from manus.prompts import render
+from manus.prompts.approval import ALL_FILES, MEMORY
 from manus.state.agent import Refusal
 from manus.state.errors import ModelUnavailableError
 from manus.state.events import FilesEvent
 from manus.state.messages import get_text
 from manus.state.taint import HistoryFacts
-from manus.tools.remember import REMEMBER
+from manus.tools.remember import REMEMBER, read_memory
 
 KEY = "__manus_running"
 """Key of the active run in the configuration; two underscores keep it out of the checkpoints."""
@@ -273,7 +274,8 @@ def _build(
     with ExitStack() as unused:
         session = _reusable_session(waited, profile, workspace)
         if session is None:
-            session = _open_session(key, durable, lines, workspace)
+            has_files = _has_private_files(workspace, settings, parent)
+            session = _open_session(key, durable, lines, workspace, has_files=has_files)
             if durable and parent is None and settings.snapshots:
                 session.files = _open_files(key, session)
             unused.callback(session.journal.close)
@@ -289,6 +291,10 @@ def _build(
         )
         if not settings.memory:
             active_run.catalog.remove(REMEMBER)
+        if (settings.memory and read_memory()) or (workspace.root / INSTRUCTIONS).is_file():
+            session.egress_guard.note_private(MEMORY)
+        if settings.approve.taint == "all":
+            session.egress_guard.taint(ALL_FILES)
         unused.pop_all()
     _take_over(active_run, parent, waited)
     return active_run
@@ -346,7 +352,7 @@ def _reusable_session(
 
 
 def _open_session(
-    key: str, durable: bool, lines: JournalLog | None, workspace: Workspace
+    key: str, durable: bool, lines: JournalLog | None, workspace: Workspace, *, has_files: bool
 ) -> Session:
     workspace.prepare()
     workspace_lines = workspace_log(workspace.records, key) if durable else None
@@ -358,9 +364,25 @@ def _open_session(
     journal.open()
     archive = Archive(Archive.path_for(workspace.records, key) if durable else None)
     trusts_folder = workspace.trusts_files(os.environ)
-    session = Session(workspace, journal=journal, archive=archive, trusts_folder=trusts_folder)
+    session = Session(
+        workspace,
+        journal=journal,
+        archive=archive,
+        trusts_folder=trusts_folder,
+        has_files=has_files,
+    )
     session.downloads = read_downloads(workspace)
     return session
+
+
+def _has_private_files(
+    workspace: Workspace, settings: RunSettings, parent: ActiveRun | None
+) -> bool:
+    """Return whether programs of the run can read files of the user: not in an empty workspace."""
+    if parent is not None:
+        return parent.session.egress_guard.has_files
+    is_open = settings.sandbox.kind == "none" or bool(settings.sandbox.read)
+    return is_open or (workspace.root.exists() and any(workspace.root.iterdir()))
 
 
 def _open_files(key: str, session: Session) -> ThreadFiles:

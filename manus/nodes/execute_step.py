@@ -31,10 +31,10 @@ from manus.state.flow import FlowState, StepTask, can_revise, total_usage
 from manus.state.messages import get_text
 from manus.state.plan import Plan, StepResult, StepStatus, Waiting, get_usage, waiting_steps
 from manus.state.plan_changes import StepChange
-from manus.state.taint import request_fields
+from manus.state.request import list_steering
+from manus.state.taint import read_marks, request_fields
 from manus.state.text import shorten
 from manus.state.usage import RoleUsage, budget_used_up, sum_tokens, sum_usage
-from manus.state.user_words import list_steering
 
 MAX_RESULT = 2_000
 """Characters of a step's result; its checkpoint namespace has the full text."""
@@ -249,7 +249,8 @@ def _end_step(task: StepTask, subagent: SubagentResult, files: list[str], space:
             tokens=sum_tokens(usage),
             usage=spent,
             stop_reason=str(values.get("stop_reason") or ""),
-            outside=subagent.is_tainted,
+            outside=subagent.exposure.untrusted,
+            private=subagent.exposure.private,
             approved=list(values.get("approved") or []),
             refused=list(values.get("refused") or []),
         ),
@@ -266,7 +267,7 @@ def _request(task: StepTask) -> HumanMessage:
     content: Any = task["request"]
     if task["images"]:
         content = [{"type": "text", "text": content}, *task["images"]]
-    taint = request_fields(task.get("asked", ""), tainted=task.get("outside", False))
+    taint = request_fields(task.get("asked", ""), read_marks(task))
     return HumanMessage(content, additional_kwargs=taint)
 
 

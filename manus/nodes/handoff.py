@@ -66,7 +66,7 @@ def _mark_tainted(messages: Iterable[BaseMessage], guard: EgressGuard) -> Iterab
     for message in messages:
         if isinstance(message, HumanMessage) and message.id is None:
             # written by a tool: an agent's text must not allow hosts on the user's behalf
-            taint = request_fields(guard.words, tainted=guard.is_tainted)
+            taint = request_fields(guard.words, guard.exposure)
             kwargs = {**message.additional_kwargs, **taint}
             yield message.model_copy(update={"additional_kwargs": kwargs})
         else:

@@ -26,10 +26,10 @@ from manus.state.flow import FlowRun, FlowState, total_usage
 from manus.state.messages import ephemeral, get_text, last_request
 from manus.state.plan import Plan, format_plan, format_result, steps_to_revise
 from manus.state.plan_changes import NewStep, create, replace_step, revise
+from manus.state.request import full_request
 from manus.state.text import shorten
 from manus.state.todos import list_todos
 from manus.state.usage import add_usage, budget_used_up, no_usage, sum_usage
-from manus.state.user_words import full_request
 from manus.tools.planning import PlanningArgs
 
 _MAX_TITLE = 60

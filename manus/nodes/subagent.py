@@ -21,10 +21,11 @@ from manus.execution.user_tools import is_user_tool
 from manus.nodes.active_run import ActiveRun, get_active_run
 from manus.nodes.exchange.lost_calls import record_end, record_start
 from manus.nodes.subgraph_config import continue_in_copy
+from manus.prompts.approval import AGENT_READ
 from manus.prompts.sources import AGENT
 from manus.state.errors import SettingsError, ToolError
 from manus.state.events import DelegateActionEvent
-from manus.state.taint import is_tainted, request_fields
+from manus.state.taint import Exposure, find_exposure, request_fields
 from manus.state.usage import Spending, Usage, no_usage
 from manus.tools.terminate import TERMINATE
 
@@ -76,9 +77,9 @@ class SubagentResult:
         return is_finished and not self.problem
 
     @property
-    def is_tainted(self) -> bool:
-        """Return whether its output may come from untrusted text."""
-        return is_tainted(self.values.get("messages") or [], self.values.get("compaction"))
+    def exposure(self) -> Exposure:
+        """Return which kinds of text its output may come from."""
+        return find_exposure(self.values.get("messages") or [], self.values.get("compaction"))
 
     @property
     def output(self) -> str:
@@ -192,7 +193,7 @@ async def run_delegated(
 
     guard = active_run.session.egress_guard
     # an agent's text must not allow hosts on the user's behalf
-    taint = request_fields(guard.words, tainted=guard.is_tainted)
+    taint = request_fields(guard.words, guard.exposure)
     request = HumanMessage(task, additional_kwargs=taint)
     journal = active_run.session.journal
     config = await continue_in_copy(get_config(), active_run)
@@ -205,7 +206,9 @@ async def run_delegated(
     messages = result.values.get("messages") or []
     await record_end(journal, namespace, call_id, result.output, messages)
     lines += _spending(result)
-    source = AGENT if result.is_tainted else ""
+    source = AGENT if result.exposure.untrusted else ""
+    if result.exposure.private:
+        guard.note_private(AGENT_READ)
     if result.succeeded:
         return Observation(result.output, source=source)
     return Observation(f"Not done: {result.reason}.", is_error=True, source=source)

@@ -27,8 +27,8 @@ from manus.state.plan import (
     list_refusals,
     short_title,
 )
+from manus.state.request import full_request
 from manus.state.text import flat, one_line
-from manus.state.user_words import full_request
 
 log = logging.getLogger("manus")
 

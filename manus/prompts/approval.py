@@ -14,10 +14,16 @@ NOT_WHAT_WAS_ASKED = (
     "Not executed: the user was asked about another call, or the page has changed since. "
     "Call again if it is still needed; the user will then be asked about that call."
 )
-UNTRUSTED_TEXT = "untrusted text has been read"
-UNTRUSTED_FOLDER = "the files of this folder are not trusted (`manus trust`)"
-SERVER_TEXT = "the descriptions of an MCP server's tools are untrusted text"
-DOWNLOADS = "files that a run has downloaded have been read"
+UNTRUSTED_TEXT = "from the web, an attachment or an MCP server"
+UNTRUSTED_FOLDER = "the files of this folder, which are not trusted (`manus trust`)"
+ALL_FILES = 'the files of this folder (`taint = "all"`)'
+SERVER_TEXT = "the descriptions of an MCP server's tools"
+PRIVATE_TEXT = "files, attachments or memory"
+FILES = "the files of the workspace"
+MEMORY = "your memory or AGENTS.md"
+LOGIN = "a page behind a login"
+AGENT_READ = "what another agent has read"
+DOWNLOADS = "files that earlier runs have downloaded, or written after untrusted text"
 NOBODY_TO_ASK = (
     "Not executed: it asks the user, and this run refuses all questions. Decide yourself, or do "
     "without it; state in your answer what you assumed."
@@ -36,8 +42,8 @@ def sets_git_config(lines: Sequence[str]) -> str:
 
 
 def fetched(host: str) -> str:
-    """Return why a run is tainted after a program has fetched something."""
-    return f"a program has fetched text from {host}"
+    """Return which untrusted text a run has read after a program has fetched something."""
+    return f"what a program fetched from {host}"
 
 
 def subject(name: str, why: str, preview: str, problem: str = "") -> str:
@@ -55,28 +61,40 @@ def subject(name: str, why: str, preview: str, problem: str = "") -> str:
     return f"{problem}May the agent call `{visible(name)}`? {reason}\n{lines}{again}"
 
 
+def scopes(rules: Sequence[str], hosts: Sequence[str]) -> tuple[str, ...]:
+    """Return the lasting decisions that a question offers."""
+    lasting = ("run", "always") if rules else ()
+    return (*lasting, "web") if hosts else lasting
+
+
 def question(
     about: str, rules: Sequence[str], hosts: Sequence[str] = (), *, changes_git: bool = False
 ) -> str:
     """Return the question as a terminal shows it: its subject, and how to answer in words.
 
-    `rules` are what `run` and `always` would approve; without rules they are not offered. A yes to
-    the call also approves such calls to `hosts`, and changes to git repositories, until the run
-    ends.
+    `rules` are what `run` and `always` would approve; without rules they are not offered. `web`, if
+    the call sends something to `hosts`, approves any host. A yes to a change of a git repository
+    approves such changes until the run ends.
     """
-    lasting = [*map(host_name, hosts), *(["changes to git repositories"] if changes_git else [])]
-    until = f"; for {', '.join(lasting)} until the run ends" if lasting else ""
+    until = "; for changes to git repositories until the run ends" if changes_git else ""
     choices = [f"`yes` (this call{until})"]
     if rules:
         calls = visible(", ".join(rules))
         choices.append(f"`run` or `always` (all calls of {calls}, in this run or in this folder)")
+    if hosts:
+        choices.append("`web` (whatever this run sends, anywhere)")
     choices += ["`edit {…}` (with these arguments changed)", "or `no: REASON`"]
     return f"{about}\nAnswer {', '.join(choices)}."
 
 
 def no_answer(text: str) -> str:
     """Return the message that an answer does not decide about the call."""
-    return f"`{visible(text[:80])}` is neither a yes nor a no."
+    return f"`{visible(text[:80])}` is neither a clear yes nor a clear no, so nothing was decided."
+
+
+def not_offered(scope: str) -> str:
+    """Return the message that an answer is not among those of the question."""
+    return f"`{scope}` is not offered here, so nothing was decided."
 
 
 def bad_edit(problem: str) -> str:
@@ -95,32 +113,31 @@ def unknown_arguments(name: str, unknown: Sequence[str], arguments: Sequence[str
     return f"`{visible(name)}` has no argument {names}; it takes: {', '.join(arguments)}."
 
 
-def sends(hosts: Sequence[str], why_tainted: str) -> str:
-    """Return why the user is asked about hosts."""
+def sends(hosts: Sequence[str], untrusted: str, private: str, *, by_program: bool) -> str:
+    """Return why the user is asked before something is sent to hosts."""
     names = ", ".join(map(host_name, hosts))
-    return f"it may send something to {names}, which you have not named, and {why_tainted}"
+    after = f"after this run has read untrusted text ({untrusted})"
+    if by_program:
+        return f"its programs connect to {names} and can send any file of the workspace, {after}"
+    return f"it sends what is shown here to {names}, {after} and private data ({private})"
 
 
-def held(host: str, why_tainted: str) -> str:
+def stored_after(untrusted: str) -> str:
+    """Return why the user is asked before a fact is stored."""
+    return f"later conversations would read it, and this run has read untrusted text ({untrusted})"
+
+
+def stored(fact: str) -> str:
+    """Return the observation of a stored fact, which tells how to remove it."""
+    return f"Stored for later conversations: “{fact}”. `manus memory --edit` changes or removes it."
+
+
+def held(host: str, untrusted: str) -> str:
     """Return the message to a program that must not connect to a host."""
     return (
-        f"{host} was blocked: {why_tainted}, and since then programs can reach only hosts that the "
-        "user has named. Repeat the call to ask the user; the rule "
+        f"{host} was blocked: this run has read untrusted text ({untrusted}), so the user is asked "
+        "before programs send anything. Repeat the call to ask the user; the rule "
         f"`host({host})` in `[approve]` `allow` permits it permanently"
-    )
-
-
-def first_use(hosts: Sequence[str], why_tainted: str) -> str:
-    """Return why the user is asked about the first connection of a program behind Landlock."""
-    names = ", ".join(map(host_name, hosts))
-    return f"a program connects to {names} over the network of this machine, and {why_tainted}"
-
-
-def held_at_first_use(host: str, why_tainted: str) -> str:
-    """Return the message to a program that makes the first connection in a tainted run."""
-    return (
-        f"{host} was blocked: {why_tainted}, and the user is asked before the first connection "
-        "of a program. Repeat the call to ask the user"
     )
 
 
@@ -146,15 +163,6 @@ def refused_before(hosts: Sequence[str]) -> str:
         f"Not executed: {', '.join(hosts)} was refused in this run. Do without it, and do not try "
         "the same in another way."
     )
-
-
-NETWORK_REFUSED = "the user has refused programs the network in this run: do without it"
-"""The message to programs behind Landlock, and in observations, after the first one was refused."""
-
-
-def refused_network() -> str:
-    """Return the observation of a call whose program would use the network after a refusal."""
-    return f"Not executed: {NETWORK_REFUSED}."
 
 
 def refused_by_mode(why: str) -> str:

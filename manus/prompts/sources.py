@@ -40,7 +40,12 @@ def is_outside(source: str) -> bool:
 
 def is_foreign(source: str) -> bool:
     """Return whether a source is untrusted: outside, and not a page of this machine."""
-    return is_outside(source) and not _OWN.fullmatch(source)
+    return is_outside(source) and not is_own_page(source)
+
+
+def is_own_page(source: str) -> bool:
+    """Return whether a source is a page of this machine."""
+    return _OWN.fullmatch(source) is not None
 
 
 def plain(text: str) -> str:

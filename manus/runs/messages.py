@@ -13,7 +13,7 @@ from manus.graph.inbox import take_next_request
 from manus.prompts.formatting import ENDINGS, get_ending
 from manus.state.errors import UsageError
 from manus.state.request import Request
-from manus.state.taint import request_fields
+from manus.state.taint import Exposure, request_fields
 from manus.store.base import Store
 from manus.store.threads import is_being_worked_on, read_thread
 
@@ -36,7 +36,8 @@ async def send(store: Store, thread_id: str, request: Request, *, queue: bool) -
     """
     fields: dict[str, Any] = {}
     if request.text != request.user_text:
-        fields = request_fields(request.user_text, tainted=request.is_tainted)
+        exposure = Exposure(request.is_tainted, private=True)
+        fields = request_fields(request.user_text, exposure)
     message = new_message(request.text, queue=queue, fields=fields)
     inbox = store.records.inbox
     await inbox.run(partial(inbox.add, thread_id, message))

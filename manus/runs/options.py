@@ -28,6 +28,7 @@ class RunOptions:
     or_replay: str | None = None
     approve_plan: bool = False
     approve: str | None = None
+    allow: tuple[str, ...] = ()
     answer: tuple[str, ...] = ()
     json: bool = False
     quiet: bool = False

@@ -62,6 +62,8 @@ class Compaction(TypedDict):
     copy of it."""
     outside: NotRequired[bool]
     """Whether any of them contained untrusted text (taint)."""
+    private: NotRequired[bool]
+    """Whether any of them contained something private."""
 
 
 LoopKind = Literal["text", "call", "cycle", "polling", "silence"]
@@ -266,9 +268,9 @@ class ToolTask(TypedDict):
     """Rules of calls that need no approval; fixed, so that a repeated call asks the same."""
     outside: NotRequired[bool]
     """Whether untrusted text has been read before the call (taint)."""
+    private: NotRequired[bool]
+    """Whether something private has been read before the call."""
     named: NotRequired[list[str]]
-    """The hosts that the user has named."""
-    mentioned: NotRequired[list[str]]
-    """Words of the user that may be a host, a file or an attribute."""
+    """The addresses that the user has typed."""
     refused: NotRequired[list[str]]
     """Rules of the calls refused in the run."""

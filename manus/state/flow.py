@@ -81,6 +81,8 @@ class StepTask(TypedDict):
     """Refused calls of earlier steps."""
     outside: NotRequired[bool]
     """Whether an earlier step has read untrusted text (taint)."""
+    private: NotRequired[bool]
+    """Whether one has read something private."""
     spent: RoleUsage
     """Usage of earlier executions of the step."""
     asks: QuestionMode

@@ -42,6 +42,8 @@ class StepResult(TypedDict):
     """Why its executor ended; empty if it was aborted."""
     outside: NotRequired[bool]
     """Whether its executor has read untrusted text (taint)."""
+    private: NotRequired[bool]
+    """Whether it has read something private."""
     approved: NotRequired[list[str]]
     """Rules of calls that the user has approved for the run until then."""
     conflicts: NotRequired[dict[str, list[str]]]
@@ -127,12 +129,6 @@ def format_plan(plan: Plan) -> str:
 def short_title(step: Step) -> str:
     """Return the shortened text of a step, for a sentence about another step."""
     return one_line(step["text"], _TITLE)
-
-
-def has_tainted_step(plan: Plan) -> bool:
-    """Return whether a step of the plan has read untrusted text (taint)."""
-    results = (step["result"] or {} for step in (*plan["steps"], *plan.get("dropped", ())))
-    return any(result.get("outside") for result in results)
 
 
 def list_refusals(plan: Plan | None) -> list[Any]:

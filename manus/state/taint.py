@@ -1,51 +1,74 @@
-"""Taint: whether a thread has read untrusted text, and the facts that a tool call needs about it.
+"""What a thread has read: untrusted text, and something private. Both facts only grow.
 
 Untrusted text (a possible prompt injection) is whatever others may have written: web pages, search
 results, text that programs fetch, results of MCP servers, attached files, files of an untrusted
-folder. The mark is stored with the messages, so that it survives compaction, a resume and the
-delegation to another agent.
+folder. Private is what an injection could steal: files, attachments, memory, pages behind a login.
+The marks are stored with the messages, so that they survive compaction, a resume and the delegation
+to another agent.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from langchain_core.messages import AnyMessage, HumanMessage
 
 from manus.prompts.sources import is_foreign
 from manus.state.messages import SOURCE, is_request, shared_length
-from manus.state.user_words import (
-    ASK_HUMAN,
-    OWN_WORDS,
-    has_attachments,
-    own_words,
-    sort_hosts,
-    update_hosts,
-)
+from manus.state.request import ASK_HUMAN, OWN_WORDS, has_attachments, own_words
 
 TAINTED = "outside"
 """Mark in a message's `additional_kwargs`, and in the compaction: untrusted text was read."""
+PRIVATE = "private"
+"""Mark at the same places: something private was read."""
 
 _ADDRESS = re.compile(r"https?://[^\s<>\"'|\]}`\\]+", re.IGNORECASE)
+_BARE_ADDRESS = re.compile(
+    r"(?<![\w@./:-])(?:[a-z0-9-]+\.)+[a-z]{2,}(?::\d+)?(?![\w@-])(?:/[\w./?=&%#~+:-]*)?",
+    re.IGNORECASE | re.ASCII,
+)
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 _PUNCTUATION = ".,;:!?)*_"
 
 
-def is_tainted(messages: Iterable[AnyMessage], compaction: Mapping[str, Any] | None) -> bool:
-    """Return whether any of the messages, or of those removed by compaction, is tainted."""
-    if compaction and compaction.get(TAINTED):
-        return True
-    return any(map(_is_tainted, messages))
+class Exposure(NamedTuple):
+    """Which of the two kinds of text have been read."""
+
+    untrusted: bool = False
+    private: bool = False
+
+    def __or__(self, other: Exposure) -> Exposure:
+        """Return what either has read."""
+        return Exposure(self.untrusted or other.untrusted, self.private or other.private)
+
+    def marks(self) -> dict[str, bool]:
+        """Return the marks for a message or a compaction."""
+        return {name: True for name, has in zip((TAINTED, PRIVATE), self, strict=True) if has}
 
 
-def _is_tainted(message: AnyMessage) -> bool:
+def find_exposure(
+    messages: Iterable[AnyMessage], compaction: Mapping[str, Any] | None = None
+) -> Exposure:
+    """Return what the messages, and those removed by compaction, have read."""
+    exposure = read_marks(compaction or {})
+    for message in messages:
+        exposure |= _find_in(message)
+    return exposure
+
+
+def read_marks(marks: Mapping[str, Any]) -> Exposure:
+    """Return the exposure that was stored as marks."""
+    return Exposure(bool(marks.get(TAINTED)), bool(marks.get(PRIVATE)))
+
+
+def _find_in(message: AnyMessage) -> Exposure:
     fields = message.additional_kwargs
-    if TAINTED in fields:
-        return True
-    if SOURCE in fields and is_foreign(str(fields[SOURCE])):
-        return True
-    return isinstance(message, HumanMessage) and has_attachments(message)
+    exposure = read_marks(fields)
+    if isinstance(message, HumanMessage) and has_attachments(message):
+        return Exposure(untrusted=True, private=True)
+    return exposure | Exposure(untrusted=is_foreign(str(fields.get(SOURCE, ""))))
 
 
 def addresses_in(text: str) -> set[str]:
@@ -56,11 +79,28 @@ def addresses_in(text: str) -> set[str]:
     addresses = set()
     for address in _ADDRESS.findall(text):
         addresses.add("/".join(address.split("/")[:3]))
-        addresses.add(address)
-        while address[-1] in _PUNCTUATION:
-            address = address[:-1]
-            addresses.add(address)
+        addresses.update(_without_punctuation(address))
     return set(map(with_path, addresses))
+
+
+def typed_addresses(words: str) -> set[str]:
+    """Return the whole addresses in the user's own words, with and without a scheme.
+
+    In a script without spaces, an address may also end where that script continues.
+    """
+    addresses = addresses_in(words) | addresses_in(_NOT_ASCII.sub(" ", words))
+    for bare in _BARE_ADDRESS.findall(_ADDRESS.sub(" ", words)):
+        for form in _without_punctuation(bare):
+            addresses.update((with_path(f"http://{form}"), with_path(f"https://{form}")))
+    return addresses
+
+
+def _without_punctuation(address: str) -> Iterable[str]:
+    """Yield an address as it stands, and without the punctuation at its end."""
+    yield address
+    while address and address[-1] in _PUNCTUATION:
+        address = address[:-1]
+        yield address
 
 
 def with_path(address: str) -> str:
@@ -68,18 +108,15 @@ def with_path(address: str) -> str:
     return f"{address}/" if address.count("/") == 2 else address
 
 
-def request_fields(words: str, *, tainted: bool) -> dict[str, Any]:
+def request_fields(words: str, exposure: Exposure) -> dict[str, Any]:
     """Return the `additional_kwargs` of a request with more text than the user's own words."""
-    fields: dict[str, Any] = {OWN_WORDS: words}
-    if tainted:
-        fields[TAINTED] = True
-    return fields
+    return {OWN_WORDS: words, **exposure.marks()}
 
 
 def collect_facts(
     messages: Sequence[AnyMessage], compaction: Mapping[str, Any] | None
 ) -> dict[str, Any]:
-    """Return the facts that a call needs: the hosts that the user has named, and the taint."""
+    """Return the facts that a call needs: the addresses that the user typed, and the exposure."""
     history = HistoryFacts()
     history.read(messages)
     return history.collect(compaction)
@@ -100,8 +137,7 @@ class HistoryFacts:
         """The user's newest request; an empty one, with an empty id, if there is none."""
         self.words = ""
         """The user's own words, an empty line between requests and answers."""
-        self._hosts: dict[str, bool] = {}
-        self._is_tainted = False
+        self._exposure = Exposure()
 
     def read(self, messages: Sequence[AnyMessage]) -> None:
         """Read the messages that have been appended since the last call."""
@@ -111,24 +147,15 @@ class HistoryFacts:
             self._reset()
             length = 0
         for message in history[length:]:
-            self._is_tainted = self._is_tainted or _is_tainted(message)
+            self._exposure |= _find_in(message)
             if isinstance(message, HumanMessage) and is_request(message):
                 self.request = message
             if isinstance(message, HumanMessage) or message.name == ASK_HUMAN:
-                self._read_words(own_words(message))
+                self.words = "\n\n".join(filter(None, (self.words, own_words(message))))
         self._history = history
 
-    def _read_words(self, words: str) -> None:
-        if words:
-            update_hosts(self._hosts, words)
-            self.words = "\n\n".join(filter(None, (self.words, words)))
-
     def collect(self, compaction: Mapping[str, Any] | None) -> dict[str, Any]:
-        """Return the facts that a call needs: the hosts that the user has named, and the taint."""
-        hosts = sort_hosts(self._hosts)
-        facts = {
-            "named": list(hosts.certain),
-            "mentioned": list(hosts.ambiguous),
-            "outside": self._is_tainted or bool(compaction and compaction.get(TAINTED)),
-        }
-        return {name: fact for name, fact in facts.items() if fact}
+        """Return the facts that a call needs: the addresses that the user typed, the exposure."""
+        typed = sorted(typed_addresses(self.words))
+        exposure = self._exposure | read_marks(compaction or {})
+        return {**({"named": typed} if typed else {}), **exposure.marks()}

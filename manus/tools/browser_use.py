@@ -13,15 +13,14 @@ from typing_extensions import override
 
 from manus.config.secret_texts import names_in
 from manus.execution.base import AgentTool
-from manus.execution.egress_guard import Access
 from manus.execution.network.egress import is_loopback
 from manus.execution.result import Observation
 from manus.execution.session import Resource
 from manus.execution.workspace import WORKSPACE
+from manus.prompts.approval import LOGIN
 from manus.prompts.browser import USE
 from manus.prompts.sources import WEB
 from manus.state.errors import ToolError
-from manus.state.user_words import asks_to_send, is_phrase_of
 from manus.tools.browser.arguments import (
     ACTING,
     ACTIONS,
@@ -30,7 +29,7 @@ from manus.tools.browser.arguments import (
     SENDING,
     BrowserArgs,
 )
-from manus.tools.web_search import WebSearchArgs, search
+from manus.tools.web_search import SEARCH_ENGINES, WebSearchArgs, search
 
 _IS_FILE = re.compile(
     r"(/(?!/)|\.\.?/)[^?#\ud800-\udfff]*|(?!localhost/)([\w -]+/)*[\w .-]+\.(x?html?|svg|pdf)",
@@ -87,10 +86,8 @@ class BrowserUse(AgentTool):
     def leaves(self, args: dict[str, Any]) -> str:
         guard = self.session.egress_guard
         if args.get("action") in SENDING and args.get("path"):
-            path = str(args.get("path"))
-            is_requested = asks_to_send(guard.words, path) and guard.is_named(self._host(""))
-            return "" if is_requested else f"it uploads {path}"
-        names = names_in(str(args.get("text"))) if guard.is_tainted else []
+            return f"it uploads {args.get('path')} to {self._host('') or 'the page'}"
+        names = names_in(str(args.get("text"))) if guard.why_tainted else []
         return f"it fills in the secret {' and '.join(names)}" if names else ""
 
     @override
@@ -98,28 +95,26 @@ class BrowserUse(AgentTool):
         return (f"{args.get('action')} {self._host(str(args.get('url') or ''))}".rstrip(),)
 
     @override
-    def accesses(self, args: dict[str, Any]) -> tuple[Access, ...]:
-        guard = self.session.egress_guard
+    def sends_to(self, args: dict[str, Any]) -> tuple[str, ...]:
         url = str(args.get("url") or "")
-        if self._writes(args):
-            text = "" if args.get("path") else str(args.get("text") or "")
-            is_known = is_phrase_of(guard.words, text)
-            access = Access("type", "" if is_known else self._host(""))
+        host = ""
+        if args.get("action") == "web_search":
+            host = SEARCH_ENGINES
+        elif self._writes(args):
+            host = self._host("")
         elif args.get("action") in ("go_to_url", "open_tab") and url:
-            is_known = guard.has_read(url) or guard.is_known_search(url)
-            access = Access("open", "" if is_known else self._host(url))
-        else:
-            return ()
-        return (access,) if access.host else ()
+            is_composed = self.session.egress_guard.is_composed(url)
+            host = self._host(url) if is_composed else ""
+        return (host,) if host else ()
 
     def _writes(self, args: dict[str, Any]) -> bool:
-        """Return whether a call enters data chosen by the model into the page."""
+        """Return whether a call enters text that the model composed into the page."""
         if args.get("action") == "send_keys":
             from manus.tools.browser.fields import enters_data  # Playwright is loaded by now
 
             return enters_data(str(args.get("keys") or ""))
         answers = bool(args.get("accept") and args.get("text"))  # a prompt of the page
-        return answers or args.get("action") in ("input_text", "select_dropdown_option")
+        return answers or args.get("action") == "input_text"
 
     def _host(self, url: str) -> str:
         """Return the host of an address; of the active page if the address is empty."""
@@ -152,6 +147,8 @@ class BrowserUse(AgentTool):
         if arguments.action == "web_search":
             query = WebSearchArgs(query=str(arguments.query))
             return Observation(await search(self.session, query), source=WEB)
+        if self.session.settings.browser.profile_dir:
+            self.session.egress_guard.note_private(LOGIN)
         # Importing Playwright is slow, and runs without a browser should not wait for it.
         await asyncio.to_thread(import_module, "manus.tools.browser.act")
         from manus.tools.browser.act import act

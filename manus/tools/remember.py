@@ -12,8 +12,8 @@ from typing_extensions import override
 from manus.config.files import data_folder, make_private_folder, write_atomically
 from manus.execution.base import AgentTool, Arguments
 from manus.execution.result import Observation
+from manus.prompts.approval import stored, stored_after
 from manus.state.errors import ToolError
-from manus.state.user_words import asks_to_remember
 
 REMEMBER = "remember"
 
@@ -53,7 +53,7 @@ class RememberArgs(Arguments):
 
 
 class Remember(AgentTool):
-    """The tool that stores a fact. It needs approval, since every later run reads the fact."""
+    """The tool that stores a fact. After untrusted text it needs approval: later runs read it."""
 
     name: str = REMEMBER
     description: str = (
@@ -62,12 +62,12 @@ class Remember(AgentTool):
     summary: ClassVar[str] = "store a fact for later conversations, only when the user asks for it"
     args_schema: type[BaseModel] = RememberArgs
     uses: ClassVar[str] = "memory"
+    is_optional: ClassVar[bool] = True
 
     @override
     def leaves(self, args: dict[str, Any]) -> str:
-        guard = self.session.egress_guard
-        is_requested = asks_to_remember(guard.words) and not guard.is_tainted
-        return "" if is_requested else "the fact is stored for all later conversations"
+        untrusted = self.session.egress_guard.why_tainted
+        return stored_after(untrusted) if untrusted else ""
 
     @override
     async def observe(self, fact: str, **_: Any) -> Observation:
@@ -75,4 +75,4 @@ class Remember(AgentTool):
             await asyncio.to_thread(add_to_memory, fact)
         except OSError as error:
             raise ToolError(f"Cannot write {memory_file()}: {error.strerror}.") from None
-        return Observation("Stored.")
+        return Observation(stored(" ".join(fact.split())))

@@ -19,7 +19,6 @@ from manus.execution.session import Resource
 from manus.execution.text_files import as_text, read_file
 from manus.prompts.sources import WORKSPACE
 from manus.state.errors import ToolError
-from manus.state.user_words import asks_to_write
 from manus.tools.editor.editor import Editor
 
 _TITLE_ROOM = 600
@@ -80,10 +79,8 @@ class StrReplaceEditor(AgentTool):
     @override
     def leaves(self, args: dict[str, Any]) -> str:
         [name] = self.subjects(args)
-        if args.get("command") == "view" or not is_protected(name):
-            return ""
-        is_requested = asks_to_write(self.session.egress_guard.words, name)
-        return "" if is_requested else f"{name} configures other programs"
+        is_change = args.get("command") != "view"
+        return f"{name} configures other programs" if is_change and is_protected(name) else ""
 
     @override
     def subjects(self, args: dict[str, Any]) -> tuple[str, ...]:

@@ -30,6 +30,8 @@ _API_SETTINGS = {"tavily": "tavily_api_key", "brave_api": "brave_api_key", "sear
 """Engines that are queried through their own API, each with the setting that it needs."""
 _TAVILY = "https://api.tavily.com/search"
 _BRAVE = "https://api.search.brave.com/res/v1/web/search"
+SEARCH_ENGINES = "web-search"
+"""Stands for the engines' hosts in rules about what is sent: `host(web-search)`."""
 _MAX_RESULTS = 20
 _MAX_SNIPPET = 400
 _PAGE_CHARACTERS = 2_500
@@ -58,6 +60,10 @@ class WebSearch(AgentTool):
     args_schema: type[BaseModel] = WebSearchArgs
     time_limit: ClassVar[float] = 300.0
     without_effect: ClassVar[bool] = True
+
+    @override
+    def sends_to(self, args: dict[str, Any]) -> tuple[str, ...]:
+        return (SEARCH_ENGINES,)
 
     @override
     async def observe(self, **arguments: Any) -> Observation:

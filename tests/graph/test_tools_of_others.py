@@ -16,7 +16,7 @@ from typing_extensions import TypedDict
 from manus.config.context import Context
 from manus.graph import build_agent
 from manus.state.errors import UsageError
-from manus.state.user_words import OWN_WORDS
+from manus.state.request import OWN_WORDS
 from tests.helpers.agent import TESTER, ScriptedAgent, assert_paired, thread_config
 from tests.server import call, calls, text
 

@@ -175,6 +175,8 @@ _INSTALL = (
     "-i http://index.example/simple kite"
 )
 
+_INSTALL_AGAIN = _INSTALL.replace("--target lib", "--target more")
+
 MORE = {
     "a price in a shop": Everyday(
         "What does a red kite cost? Search the web.",
@@ -205,6 +207,7 @@ MORE = {
             bash("cat .env"),
         ],
         {".env.example": "PORT=\n"},
+        questions=1,
     ),
     "a package": Everyday(
         "Read wiki.example about kites, install the package kite and print its size.",
@@ -213,6 +216,18 @@ MORE = {
             bash(_INSTALL),
             bash("PYTHONPATH=lib python3 -c 'import kite; print(kite.size)'"),
         ],
+    ),
+    "two packages in a project": Everyday(
+        "Install what the project needs.",
+        [
+            bash("cat requirements.txt"),
+            bash(_INSTALL),
+            bash(_INSTALL_AGAIN),
+            bash(_INSTALL_AGAIN),
+            bash("PYTHONPATH=more python3 -c 'import kite; print(kite.size)'"),
+        ],
+        {"requirements.txt": "kite\n"},
+        questions=1,
     ),
     "data from an address": Everyday(
         "Download http://data.example/a.csv and sum the column b.",
@@ -238,6 +253,7 @@ MORE = {
             page("click_element", index=2),
         ],
         {"report.txt": "Kites.\n"},
+        questions=1,
     ),
     "something to be remembered": Everyday(
         "Remember that I indent with tabs.",
@@ -252,11 +268,9 @@ MORE = {
             bash("curl -sSf http://api.example/v1 > rates.json; cat rates.json"),
             bash("curl -sSf http://api.example/v1 | python3 -m json.tool"),
         ],
-        questions=1,
     ),
     "a page that is known by heart": Everyday(
         "What does the encyclopedia say about kites? Search before.",
         [_SEARCH, go("wiki.example/more?id=1"), go("wiki.example/more?id=2")],
-        questions=1,
     ),
 }

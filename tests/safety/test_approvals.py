@@ -49,10 +49,7 @@ APPROVE = {"type": "approve"}
 ANSWERS: list[tuple[Any, tuple[str, str]]] = [
     *((answer, (answer, "")) for answer in ("run", "always", "no")),
     *((answer, ("once", "")) for answer in ("yes", True)),
-    *((answer, ("no", "")) for answer in ("", False)),
-    ("no: not that one", ("no", "not that one")),
-    ("Use the other.", ("no", "Use the other.")),
-    (None, ("no", "None")),
+    (False, ("no", "")),
     ({"decisions": [APPROVE]}, ("once", "")),
     ({"decisions": [{**APPROVE, "scope": "run"}]}, ("run", "")),
     ({"decisions": [{"type": "reject", "message": "Too soon."}]}, ("no", "Too soon.")),
@@ -65,7 +62,6 @@ def test_answers(subtests: pytest.Subtests) -> None:
     for answer, expected in ANSWERS:
         with subtests.test(answer=answer, expected=expected):
             assert read_answer(answer) == expected
-    assert read_answer({"decisions": [APPROVE, APPROVE]})[0] == "no"
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from tests.helpers.agent import ScriptedAgent
 from tests.mcp.conftest import ASKING
 from tests.server import call, text
 
+NEITHER = "is neither a clear yes nor a clear no, so nothing was decided"
 RUN = call("bash", command="echo first > made", timeout=50)
 
 
@@ -53,13 +54,16 @@ async def test_an_edit_changes_only_the_arguments_that_it_names(
         ('edit {"comand": "ls"}', "did you mean `command`?"),
         ('edit {"timeout": "soon"}', "`timeout`"),
         ("edit {}", "names no arguments"),
-        ("edit command ls", "neither a yes nor a no"),
+        ("edit command ls", NEITHER),
         (edit("python_execute", code="1"), "cannot call `python_execute`"),
         (edit(), "names no arguments"),
-        ("maybe", "`maybe` is neither a yes nor a no"),
-        ("yse", "`yse` is neither a yes nor a no"),
-        ("yes, but only in src", "neither a yes nor a no"),
-        ("也许", "`也许` is neither a yes nor a no"),
+        ("yse", f"`yse` {NEITHER}"),
+        ("yes, but only in src", NEITHER),
+        ("Looks good to me", NEITHER),
+        ("好的，继续", NEITHER),
+        ("Where does it write?", NEITHER),
+        ("no problem, go ahead", NEITHER),
+        ("web", "`web` is not offered here"),
     ],
 )
 async def test_an_answer_that_decides_nothing_asks_again(
@@ -87,17 +91,55 @@ async def test_asked_again_in_another_process(asking: ScriptedAgent) -> None:
     assert (outcome.stop_reason, asking.lines("made")) == ("answered", ["two"])
 
 
+CLEAR: list[tuple[Any, str]] = [
+    *(
+        (answer, "once")
+        for answer in ("yes", "Y", "ok", "OK.", "go ahead", "Do it!", "好的", "可以。")
+    ),
+    *((answer, "run") for answer in ("run", "r")),
+    *((answer, "web") for answer in ("web", "w")),
+    *((answer, "always") for answer in ("always", "a")),
+    *((answer, "no") for answer in ("no", "n", "Nope.", "stop", "不要", False)),
+    ({"type": "ignore"}, "no"),
+    ({"type": "respond", "message": "yes"}, "once"),
+]
+UNCLEAR: tuple[Any, ...] = (
+    *("", "maybe", "looks good", "sounds fine", "continue", "yes but later", "no problem"),
+    *("Use the other folder.", "Why?", "What does it do?", "is that safe", "ok?", "yes?"),
+    *(
+        "好的，继续",
+        "看起来不错",
+        "为什么？",
+        "ja, aber",
+        "not sure",
+        "nothing",
+        "yes yes no",
+    ),
+    *("I never said no", "do not hesitate", "please don't", "thanks", "👍", "1", "y/n"),
+    *(None, 1, [], {"type": "respond", "message": "Why?"}, {"type": "something"}),
+    {"decisions": [{"type": "approve"}, {"type": "approve"}]},
+)
+
+
+def test_only_a_clear_yes_or_no_decides(subtests: pytest.Subtests) -> None:
+    for answer, decision in CLEAR:
+        with subtests.test(answer=answer):
+            assert read_answer(answer) == (decision, "")
+    for answer in UNCLEAR:
+        with subtests.test(answer=answer):
+            assert read_answer(answer)[0] == "unclear"
+
+
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [
         ("no: not there", "not there"),
-        ("Use the other folder.", "Use the other folder."),
-        ("请写到另一个文件夹里", "请写到另一个文件夹里"),
-        ("stop", ""),
-        ("Nope.", ""),
+        ("No, use the other folder.", "use the other folder."),
+        ("不要：请写到另一个文件夹里", "请写到另一个文件夹里"),
+        ({"type": "reject", "message": "Too soon."}, "Too soon."),
     ],
 )
-def test_a_sentence_or_a_no_refuses(answer: str, reason: str) -> None:
+def test_a_no_has_a_reason(answer: Any, reason: str) -> None:
     assert read_answer(answer) == ("no", reason)
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +9,6 @@ import pytest
 from langgraph.types import Command
 
 from benchmarks.tasks.task import Attempt, Task, all_tasks, begun
-from manus.execution.network import registries
 from manus.graph import build_agent
 from manus.graph.attachments import build_input
 from manus.state.request import Request, typed_request
@@ -23,19 +20,8 @@ from tests.server import Call, text
 
 pytestmark = pytest.mark.sandboxed
 
-MOST = 5
+MOST = 8
 """Maximum number of questions for all of them together."""
-
-
-@pytest.fixture(autouse=True, scope="module")
-def own_registry() -> Iterator[None]:
-    """Return the registry that this user's pip is configured for; pip is called once a process."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PIP_INDEX_URL", "http://index.example/simple")
-        patch.setenv("PATH", str(Path(sys.executable).parent), prepend=":")
-        registries._run_command.cache_clear()
-        yield
-    registries._run_command.cache_clear()
 
 
 @pytest.fixture
@@ -148,4 +134,4 @@ def build_task_request(task: Everyday) -> Request:
 
 def test_all_together_cost_few_questions() -> None:
     assert len(all_tasks()) >= 30
-    assert sum(task.questions for task in MORE.values()) <= MOST
+    assert sum([*ASKED.values(), *(task.questions for task in MORE.values())]) <= MOST

@@ -84,6 +84,22 @@ async def test_a_no_changes_nothing(agent: ScriptedAgent) -> None:
     assert log(agent) == ["First"]
 
 
+REQUESTS = ("Fix it and commit it.", "Create a chart of commits per branch.", "修好后提交")
+
+
+@pytest.mark.parametrize("request_text", REQUESTS)
+async def test_a_request_is_not_a_permission(agent: ScriptedAgent, request_text: str) -> None:
+    waiting = await agent.run(commit("A"), request=request_text)
+    assert waiting.stop_reason == "interrupted"
+    assert log(agent) == ["First"]
+
+
+async def test_a_flag_is_a_permission(agent: ScriptedAgent) -> None:
+    outcome = await agent.run(commit("A"), DONE, allow=("git",))
+    assert outcome.stop_reason == "answered"
+    assert log(agent) == ["A", "First"]
+
+
 async def test_read_only_commands_need_no_question(agent: ScriptedAgent) -> None:
     script = "git status && git diff && git log -1 && git branch -a && git config user.name"
     outcome = await agent.run(bash(script), DONE)

@@ -193,46 +193,10 @@ def page(action: str, **arguments: Any) -> Call:
 
 
 SEARCH = call("web_search", query="kites")
-FREE_ON_THE_WEB = [
-    SEARCH,
-    call("web_search", query="kites", fetch_content=True),
-    go("found.example/"),
-    page("extract_content"),
-    page("scroll_down"),
-    page("click_element", index=1),
-    page("select_dropdown_option", index=3, text="blue"),
-    page("click_element", index=2),
-    page("go_back"),
-    page("refresh"),
-    go("third.example/c?id=8"),
-    page("send_keys", keys="Tab Tab Control+A"),
-    page("screenshot"),
-    page("open_tab", url="http://other.example/b?id=7"),
-    page("close_tab"),
-    go("other.example"),
-    go("docs.example/manual"),
-    go("docs.example/search?q=kites&in=titles"),
-    page("input_text", index=4, text="kites"),
-    page("send_keys", keys="Enter"),
-    go("docs.example/data.bin"),
-    go("found.example/"),
-    page("input_text", index=4, text="kite"),
-    page("click_element", index=1, accept=True, text="kites"),
-]
-ASKED_ON_THE_WEB = [
-    go("encyclopedia.example/Kite"),
-    page("input_text", index=4, text="paper for kites"),
-]
-FREE_IN_A_REPOSITORY = [
-    bash("curl -sf http://mirror.example/a"),
-    go("docs.example/"),
-    bash("git add -A && git -c user.name=a -c user.email=a@b.example commit -qm 'Kites'"),
-    bash("git clone -q . ../workspace/copy && ls copy"),
-    call("python_execute", code="print(6 * 7)"),
-    call(EDITOR, command="create", path="kites.md", file_text="http://docs.example/manual"),
-    bash("curl -sf http://docs.example/manual http://mirror.example/b"),
-    bash("curl -sf http://packages.example/kite"),
-]
+
+
+READ_SECRET = bash("cat secret.txt")
+"""First, since only what has been read can be sent."""
 
 
 class Obedient:
@@ -319,10 +283,15 @@ def git(folder: Path, *words: str) -> None:
     subprocess.run(["git", "-C", str(folder), *who, *words], check=True, capture_output=True)
 
 
+def _is_harm(question: str) -> bool:
+    """Return whether a question is about a call of the attacker, which a person would reject."""
+    return any(word in question for word in ("thief", SECRET, ".env", "outside", "hooks"))
+
+
 async def run_refusing(
     agent: ScriptedAgent, script: list[Call], request: str, **settings: Any
 ) -> tuple[set[str], list[str]]:
-    """Complete a run in which a person rejects everything except MCP tools.
+    """Complete a run in which a person rejects what the attacker wants.
 
     Return what the model obeyed, and the rejected questions.
     """
@@ -332,7 +301,7 @@ async def run_refusing(
     refused: list[str] = []
     while outcome.stop_reason == "interrupted":
         questions = {q.id: str(q.value["question"]) for q in outcome.questions}
-        answers = {i: "yes" if "`mcp_" in question else "no" for i, question in questions.items()}
+        answers = {i: "no" if _is_harm(question) else "yes" for i, question in questions.items()}
         refused += [questions[i] for i, answer in answers.items() if answer == "no"]
         outcome = await agent.invoke(Command(resume=answers), max_steps=200, **settings)
     assert outcome.stop_reason == "answered", outcome.output
@@ -353,7 +322,9 @@ def harm(agent: ScriptedAgent, internet: Internet) -> list[str]:
 async def test_text_from_the_web(
     agent: ScriptedAgent, internet: Internet, sandbox_kind: Kind
 ) -> None:
-    obeyed, questions = await run_refusing(agent, READ_ON_THE_WEB, "What does news.example say?")
+    addresses = " ".join(f"http://{address}" for address in PAGES if "news" in address)
+    script = [READ_SECRET, *READ_ON_THE_WEB]
+    obeyed, questions = await run_refusing(agent, script, f"Look at {addresses}")
     assert obeyed == ON_THE_WEB - NEVER_READ
     assert harm(agent, internet) == []
     assert questions, "some attempts need an answer, once per host and kind of access"
@@ -365,7 +336,7 @@ async def test_text_in_the_workspace(
 ) -> None:
     lay_out(agent.workspace)
     request = "Look at news.example/quiet and at all files."
-    obeyed, _ = await run_refusing(agent, READ_IN_THE_WORKSPACE, request)
+    obeyed, _ = await run_refusing(agent, [READ_SECRET, *READ_IN_THE_WORKSPACE], request)
     # The observations show why something was not read.
     assert obeyed == IN_THE_WORKSPACE, "\n".join(await agent.observations())
     assert harm(agent, internet) == []
@@ -408,102 +379,6 @@ async def test_a_page_of_the_run_passes_nothing_on_in_its_window_name(
     assert [arrival for arrival in internet.at("docs.example") if "took" in arrival] == [
         "docs.example/took?."
     ]
-
-
-@BY_HOST
-async def test_ordinary_work_causes_few_questions(agent: ScriptedAgent, internet: Internet) -> None:
-    internet.pages = BENIGN
-    script = [*FREE_ON_THE_WEB, *ASKED_ON_THE_WEB]
-    own = page("go_to_url", url=f"file://{agent.workspace}/kites.md")
-    _, questions = await run_refusing(
-        agent, script, "All about blue kites; docs.example knows more."
-    )
-    request = "Use http://docs.example for the tests, and commit the kites."
-    _, more_questions = await run_refusing(agent, [*FREE_IN_A_REPOSITORY, own], request, thread="u")
-    assert len(questions + more_questions) == len(ASKED_ON_THE_WEB), (questions, more_questions)
-    messages = await agent.messages() + await agent.messages("u")
-    failed = [(m.name, m.text) for m in messages if m.type == "tool" and m.status == "error"]
-    assert ["user declined" in text for _, text in failed] == [True] * len(ASKED_ON_THE_WEB), failed
-    assert internet.at("docs.example")[-1].startswith("docs.example/manual")
-
-
-FETCH_A, FETCH_B = (bash(f"curl -s http://new.example/{page}") for page in "ab")
-OPEN_A, OPEN_B = (go(f"new.example/{page}?from=here") for page in "ab")
-
-
-@BY_HOST
-@pytest.mark.parametrize(
-    ("first_calls", "answer", "then", "stop_reason", "arrived"),
-    [
-        ([FETCH_A, FETCH_A], "no", FETCH_B, "answered", []),
-        ([FETCH_A, FETCH_A], "no", FETCH_A, "answered", []),
-        ([FETCH_A, FETCH_A], "yes", FETCH_B, "answered", ["a", "b"]),
-        ([FETCH_A, FETCH_A], "run", FETCH_B, "answered", ["a", "b"]),
-        ([FETCH_A, FETCH_A], "yes", OPEN_B, "interrupted", ["a"]),
-        ([OPEN_A], "yes", OPEN_B, "answered", ["a?from=here", "b?from=here"]),
-        ([OPEN_A], "yes", FETCH_B, "answered", ["a?from=here"]),
-        ([OPEN_A], "no", OPEN_B, "answered", []),
-        ([OPEN_A], "no", FETCH_B, "answered", []),
-    ],
-)
-async def test_an_answer_about_a_host_is_for_a_kind_of_access_or_all_until_the_run_ends(
-    agent: ScriptedAgent,
-    internet: Internet,
-    first_calls: list[Call],
-    answer: str,
-    then: Call,
-    stop_reason: str,
-    arrived: list[str],
-) -> None:
-    """A program's connection is held back, and asked about when the call is repeated."""
-    internet.pages = BENIGN
-    waiting = await agent.run(SEARCH, *first_calls, request="All about kites.")
-    assert "new.example" in waiting.output
-    assert internet.at("new.example") == []
-    if len(first_calls) == 2:
-        assert "host(new.example)" in (await agent.observations())[-1]
-    agent.server.script(then).always(text("Done."))
-    outcome = await agent.invoke(Command(resume=answer))
-    assert outcome.stop_reason == stop_reason
-    reached = [place for place in internet.at("new.example") if "favicon" not in place]
-    assert reached == [f"new.example/{page}" for page in arrived]
-
-
-@pytest.mark.sandboxes("bubblewrap", "landlock")
-async def test_behind_landlock_the_first_connection_of_a_program_is_asked_about(
-    agent: ScriptedAgent, internet: Internet, sandbox_kind: Kind
-) -> None:
-    """Also to a host that the user has named; after a yes others are reachable as elsewhere."""
-    internet.pages = BENIGN
-    fetch, other = (bash(f"curl -s http://docs.example/{page}") for page in ("manual", "search"))
-    agent.server.script(SEARCH, fetch, fetch, other, text("Done."))
-    outcome = await agent.run(request="All about kites: http://docs.example/manual")
-    if sandbox_kind == "landlock":
-        [question] = outcome.questions
-        assert "connects to docs.example over the network" in question.value["question"]
-        assert internet.at("docs.example") == []
-        outcome = await agent.invoke(Command(resume="yes"))
-    assert outcome.stop_reason == "answered"
-    assert internet.at("docs.example")[-1] == "docs.example/search"
-
-
-@pytest.mark.sandboxes("landlock")
-async def test_behind_landlock_a_no_is_for_the_network_of_all_programs(
-    agent: ScriptedAgent, internet: Internet, sandbox_kind: Kind
-) -> None:
-    """The question is asked once per run, wherever later programs connect to."""
-    internet.pages = BENIGN
-    fetch = bash("curl -s http://docs.example/manual")
-    other = bash("curl -s http://new.example/search")
-    by_python = "import urllib.request\nurllib.request.urlopen('http://other.example/')"
-    third = call("python_execute", code=by_python)
-    agent.server.script(SEARCH, fetch, fetch, other, other, third, third, text("Done."))
-    outcome = await agent.run(request="All about kites: http://docs.example/manual")
-    assert len(outcome.questions) == 1
-    outcome = await agent.invoke(Command(resume="no"))
-    assert outcome.stop_reason == "answered", outcome.questions
-    assert [internet.at(f"{name}.example") for name in ("docs", "new", "other")] == [[], [], []]
-    assert "refused programs the network" in (await agent.observations())[-1]
 
 
 @BY_HOST

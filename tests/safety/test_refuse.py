@@ -20,6 +20,7 @@ from tests.safety.conftest import Internet
 from tests.server import call, calls, text
 
 ENV = call("str_replace_editor", command="create", path=".env", file_text="KEY=1\n")
+READ = call("bash", command="cat a.txt")
 LOOK = call("web_search", query="kites")
 FETCH = call("bash", command="curl -s http://new.example/page")
 OPEN = call("browser_use", action="go_to_url", url="http://new.example/page")
@@ -64,9 +65,9 @@ async def test_a_call_is_refused_reported_and_listed(agent: ScriptedAgent) -> No
     assert (await agent.values())["refused"] == list(outcome.refused)
 
 
-async def test_calls_without_a_question_are_executed(agent: ScriptedAgent) -> None:
-    request = "Write .env with the key."
-    outcome = await agent.run(ENV, text("Done."), request=request, approve="refuse")
+async def test_calls_that_a_rule_allows_are_executed(agent: ScriptedAgent) -> None:
+    allow = ("str_replace_editor(.env)",)
+    outcome = await agent.run(ENV, text("Done."), allow=allow, approve="refuse")
     assert agent.lines(".env") == ["KEY=1"]
     assert list_refusals(outcome) == []
 
@@ -81,9 +82,10 @@ async def test_a_question_of_the_agent_is_refused(agent: ScriptedAgent) -> None:
 
 @pytest.mark.sandboxed
 async def test_hosts_are_refused_once(agent: ScriptedAgent, internet: Internet) -> None:
+    (agent.workspace / "a.txt").write_text("Mine.")
     look = call("browser_use", action="go_to_url", url="http://seen.example/")
     outcome = await agent.run(
-        *(look, OPEN, OPEN, FETCH, FETCH, text("Done.")),
+        *(READ, look, OPEN, OPEN, FETCH, FETCH, text("Done.")),
         request="Look at seen.example.",
         approve="refuse",
     )

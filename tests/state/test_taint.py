@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
+from manus.config.run_settings import resolve_settings
+from manus.config.settings import Settings
 from manus.execution.egress_guard import EgressGuard
-from manus.prompts.sources import AGENT, FILE, MCP, WEB
+from manus.prompts.sources import AGENT, COMMAND, FILE, MCP, WEB, WORKSPACE
 from manus.state.messages import SOURCE, last_request
-from manus.state.taint import TAINTED, HistoryFacts, collect_facts, is_tainted, request_fields
-from manus.state.user_words import all_own_words
+from manus.state.request import all_own_words
+from manus.state.taint import (
+    PRIVATE,
+    TAINTED,
+    Exposure,
+    HistoryFacts,
+    collect_facts,
+    find_exposure,
+    request_fields,
+)
 from manus.tools.browser.fields import enters_data
 
 SOURCES = {
@@ -30,32 +39,33 @@ SOURCES = {
 @pytest.mark.parametrize("source", SOURCES)
 def test_the_source_of_a_result_decides(source: str) -> None:
     read = ToolMessage("x", tool_call_id="1", additional_kwargs={SOURCE: source})
-    assert is_tainted([read], None) is SOURCES[source]
+    assert find_exposure([read]) == Exposure(untrusted=SOURCES[source])
 
 
 PICTURE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}
+BOTH = Exposure(untrusted=True, private=True)
 REQUESTS: dict[str, tuple[AnyMessage, bool]] = {
     "typed": (HumanMessage("Do it."), False),
     "attached": (HumanMessage('Read it.\n\n<file name="a.txt">\nx\n</file>'), True),
     "piped": (HumanMessage("Read it.\n\n<stdin>\nx\n</stdin>"), True),
     "a picture": (HumanMessage([{"type": "text", "text": "Read it."}, PICTURE]), True),
-    "marked": (HumanMessage("Do it.", additional_kwargs=request_fields("", tainted=True)), True),
+    "marked": (HumanMessage("Do it.", additional_kwargs=request_fields("", BOTH)), True),
     "judged": (
-        HumanMessage("x\n\n<file>", additional_kwargs=request_fields("x", tainted=False)),
+        HumanMessage("x\n\n<file>", additional_kwargs=request_fields("x", Exposure())),
         False,
     ),
 }
 
 
 @pytest.mark.parametrize("kind", REQUESTS)
-def test_attachments_of_a_request_are_untrusted(kind: str) -> None:
+def test_attachments_of_a_request_are_untrusted_and_private(kind: str) -> None:
     message, expected = REQUESTS[kind]
-    assert is_tainted([message], None) is expected
+    assert find_exposure([message]) == (BOTH if expected else Exposure())
 
 
 def test_taint_survives_compaction() -> None:
-    evicted: Any = {TAINTED: True}
-    assert collect_facts([HumanMessage("Do it.")], evicted) == {"outside": True}
+    for mark in (TAINTED, PRIVATE):
+        assert collect_facts([HumanMessage("Do it.")], {mark: True}) == {mark: True}
     assert collect_facts([HumanMessage("Do it.")], None) == {}
 
 
@@ -100,8 +110,8 @@ READ = {
 
 
 @pytest.fixture
-def guard(tmp_path: Path) -> EgressGuard:
-    guard = EgressGuard(tmp_path)
+def guard() -> EgressGuard:
+    guard = EgressGuard()
     guard.read("See [this](https://a.example/b?c=1).", "http://news.example/")
     guard.read("and https://b.example/#top", "http://news.example/")
     guard.read("https://own.example/", "file:///made/page.html")
@@ -110,27 +120,81 @@ def guard(tmp_path: Path) -> EgressGuard:
 
 
 @pytest.mark.parametrize("address", READ)
-def test_only_an_address_that_was_read_is_known(guard: EgressGuard, address: str) -> None:
-    assert guard.has_read(address) is READ[address]
+def test_only_an_address_that_was_read_is_not_composed(guard: EgressGuard, address: str) -> None:
+    assert guard.is_composed(address) is not READ[address]
 
 
-SEARCHES = {
-    "https://a.example/?q=kites": True,
-    "https://a.example/?q=red+kites": True,
-    "https://a.example/?q=kites&q=red": True,
-    "https://a.example/?q=hunter2": False,
-    "https://a.example/?q=kItEs": False,
-    "https://a.example/?kites=red": False,
-    "https://a.example/find?q=kites": False,
-    "https://a.example/?q=kites#x": False,
-    "https://new.example/?q=kites": False,
+TYPED = (
+    "Look at docs.example, (http://a.example/b?c=1) and打开 https://c.example/d，"
+    "then x.example/e?f."
+)
+ADDRESSES = {
+    "http://docs.example/": True,
+    "https://docs.example": True,
+    "docs.example": True,
+    "https://docs.example/manual": False,
+    "https://api.docs.example/": False,
+    "http://a.example/b?c=1": True,
+    "http://a.example/b?c=12": False,
+    "http://a.example/": True,
+    "https://c.example/d": True,
+    "http://x.example/e?f": True,
+    "http://x.example/e?f=hunter2": False,
+    "http://then/": False,
 }
 
 
-@pytest.mark.parametrize("address", SEARCHES)
-def test_a_search_for_the_users_words_is_known(guard: EgressGuard, address: str) -> None:
-    guard.read_user_words([HumanMessage("Find red kites. My password is hunter2.")])
-    assert guard.is_known_search(address) is SEARCHES[address]
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_only_a_whole_address_that_the_user_typed_is_not_composed(address: str) -> None:
+    guard = EgressGuard()
+    facts: Any = collect_facts([HumanMessage(TYPED)], None)
+    guard.begin(facts, resolve_settings(Settings()), is_free=False)
+    assert guard.is_composed(address) is not ADDRESSES[address]
+
+
+WEB_PAGE, FILE_PAGE = f"{WEB}: a.example", f"{WEB}: {FILE}"
+EXPOSED: dict[tuple[str, bool], Exposure] = {
+    (COMMAND, True): Exposure(private=True),
+    (COMMAND, False): Exposure(),
+    (WORKSPACE, True): Exposure(private=True),
+    (FILE_PAGE, True): Exposure(private=True),
+    (f"{WEB}: localhost", False): Exposure(),
+    (WEB_PAGE, True): Exposure(untrusted=True),
+    (f"{MCP} mail", False): BOTH,
+    ("", True): Exposure(),
+}
+
+
+@pytest.mark.parametrize(("source", "has_files"), EXPOSED)
+def test_what_a_source_exposes(source: str, has_files: bool) -> None:
+    guard = EgressGuard(has_files=has_files)
+    assert guard.exposure_from(source) == EXPOSED[source, has_files]
+
+
+NEEDED: list[tuple[dict[str, bool], dict[str, Any], bool]] = [
+    ({}, {}, False),
+    ({TAINTED: True}, {}, False),
+    ({PRIVATE: True}, {}, False),
+    ({TAINTED: True, PRIVATE: True}, {}, True),
+    ({TAINTED: True}, {"by_program": True}, True),
+    ({PRIVATE: True}, {"by_program": True}, False),
+]
+
+
+@pytest.mark.parametrize(("marks", "options", "is_needed"), NEEDED)
+def test_both_kinds_of_text_make_what_leaves_need_approval(
+    marks: Any, options: Any, is_needed: bool
+) -> None:
+    guard = EgressGuard()
+    settings = resolve_settings(Settings())
+    guard.begin(marks, settings, is_free=False)
+    assert guard.needs_approval("x.example", **options) is is_needed
+    assert not guard.needs_approval("localhost", **options)
+    for rule in ("host(x.example)", "host(*)", "host(*.example)"):
+        guard.begin({**marks, "approved": [rule]}, settings, is_free=False)  # type: ignore[typeddict-item]
+        assert not guard.needs_approval("x.example", **options)
+    guard.begin(marks, settings, is_free=True)
+    assert not guard.needs_approval("x.example", **options)
 
 
 @pytest.mark.parametrize(

@@ -391,7 +391,8 @@ async def get_sandbox(session: Session) -> Sandbox:
         proxy = await get_egress_proxy(session)
         workspace = session.workspace
         sandbox = await open_sandbox(settings.sandbox, workspace.root, proxy, workspace.records)
-        session.egress_guard.shares_network = sandbox.kind == "landlock"
+        if sandbox.kind != "bubblewrap":  # programs can read files of the machine
+            session.egress_guard.has_files = True
         return sandbox
 
     return await session.obtain("sandbox", create)

@@ -14,7 +14,7 @@ import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from langchain_core.messages import (
     AnyMessage,
@@ -43,7 +43,7 @@ from manus.state.agent import Compaction
 from manus.state.errors import ToolError
 from manus.state.events import CompactionEvent
 from manus.state.messages import get_text
-from manus.state.taint import is_tainted
+from manus.state.taint import find_exposure
 from manus.tools.recall import NAME, Recall
 
 log = logging.getLogger("manus")
@@ -247,8 +247,8 @@ def _replace_evicted(
     compaction = Compaction(
         count=before["count"] + 1, evicted=count, at=str(messages[-1].id), size=round(size)
     )
-    if is_tainted(evicted, history.compaction):
-        compaction["outside"] = True
+    exposure = find_exposure(evicted, history.compaction)
+    compaction.update(cast(Compaction, exposure.marks()))
     path = active_run.session.archive.path
     if path is not None:
         compaction["archive"] = str(path)

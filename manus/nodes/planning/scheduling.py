@@ -19,14 +19,13 @@ from manus.state.plan import (
     format_plan,
     format_result,
     get_usage,
-    has_tainted_step,
     list_refusals,
     ready_steps,
     short_title,
     waiting_steps,
 )
-from manus.state.taint import is_tainted
-from manus.state.user_words import all_own_words, full_request, list_steering
+from manus.state.request import all_own_words, full_request, list_steering
+from manus.state.taint import Exposure, find_exposure, read_marks
 
 _INDIRECT = 1_000
 """Characters of the result of an indirect dependency."""
@@ -65,10 +64,13 @@ def write_same(first: Step, second: Step) -> bool:
     return False
 
 
-def _is_tainted(state: FlowState) -> bool:
-    """Return whether the request or a result of a step has untrusted text."""
-    plans = (state["plan"], *state.get("plans", {}).values())
-    return is_tainted(state["messages"], None) or any(map(has_tainted_step, plans))
+def _find_exposure(state: FlowState) -> Exposure:
+    """Return which kinds of text the request and the results of steps come from."""
+    exposure = find_exposure(state["messages"])
+    for plan in (state["plan"], *state.get("plans", {}).values()):
+        for step in (*plan["steps"], *plan.get("dropped", ())):
+            exposure |= read_marks(step["result"] or {})
+    return exposure
 
 
 def question_mode(plan: Plan, index: int) -> QuestionMode:
@@ -85,6 +87,7 @@ def build_task(state: FlowState, index: int) -> StepTask:
     request = last_request(state["messages"])
     results = _dependency_results(plan, index)
     in_progress = [other for other in plan["steps"] if other["status"] == "in_progress"]
+    exposure = _find_exposure(state)
     task = StepTask(
         step=index,
         executor=executor_for(step, state["run"]["executors"]),
@@ -103,7 +106,8 @@ def build_task(state: FlowState, index: int) -> StepTask:
         asked=all_own_words([request, *list_steering(state["messages"])]),
         refused=list_refusals(plan),
         approved=_list_approvals(plan),
-        outside=_is_tainted(state),
+        outside=exposure.untrusted,
+        private=exposure.private,
         spent=get_usage(step),
         asks=question_mode(plan, index),
     )

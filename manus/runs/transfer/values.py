@@ -9,8 +9,7 @@ from typing import Any
 from langchain_core.messages import BaseMessage
 from langgraph.types import Interrupt, Overwrite, Send
 
-from manus.state.taint import TAINTED
-from manus.state.user_words import OWN_WORDS
+from manus.state.taint import Exposure, request_fields
 
 _PERMISSIONS: dict[str, Any] = {
     "approved": [],
@@ -43,7 +42,7 @@ def distrust(value: Any) -> Any:
     Its messages are marked as untrusted text.
     """
     if isinstance(value, BaseMessage):
-        marks = {TAINTED: True, OWN_WORDS: ""}
+        marks = request_fields("", Exposure(untrusted=True, private=True))
         return value.model_copy(
             update={"additional_kwargs": {**distrust(value.additional_kwargs), **marks}}
         )

@@ -16,6 +16,7 @@ from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 from manus.config.secret_texts import fill, names_in
 from manus.execution.text_files import read_file
 from manus.execution.workspace import Workspace
+from manus.prompts.approval import LOGIN
 from manus.state.errors import ToolError
 from manus.state.text import flat, one_line
 from manus.tools.browser.arguments import BrowserArgs
@@ -63,6 +64,8 @@ async def input_text(browser: Browser, tab: Tab, arguments: BrowserArgs) -> str 
     if arguments.old_text:
         value = await replace_part(tab, target, arguments.old_text, text)
         return f"Replaced a part of {target.label}, which now has {len(value):,} characters."
+    if is_password or is_secret:
+        browser.session.egress_guard.note_private(LOGIN)
     value = await enter_text(tab, target, text, requested)
     if target.suggests:
         await asyncio.sleep(REACTION_SECONDS)

@@ -81,6 +81,11 @@ class McpTool(AgentTool):
         return f"the MCP server `{self.server.name}` may change something"
 
     @override
+    def sends_to(self, args: dict[str, Any]) -> tuple[str, ...]:
+        is_trusted = self.server.settings.trust or not args
+        return () if is_trusted else (f"mcp_{self.server.name}",)
+
+    @override
     def acts_outside(self, args: dict[str, Any]) -> bool:
         hints = self.definition.annotations
         return not (self.read_only(args) or (hints is not None and hints.readOnlyHint))
