@@ -16,12 +16,15 @@ from manus.cli.notes import print_note
 from manus.config.model_settings import ModelSettings, shown_address, split_spec
 from manus.config.settings import Settings
 from manus.models.providers import DEFAULT_MODEL, REPLAY, get_address, name_key_variables
+from manus.models.refusals import as_setting, join_words, learned_words
 from manus.models.server_window import SMALL
 from manus.runs.configuration import check_model
 from manus.state.errors import ModelError, ModelUnavailableError, SettingsError
+from manus.state.messages import call_ids
 
 if TYPE_CHECKING:
     import httpx
+    from langchain_core.messages import BaseMessage
 
     from manus.models.server_window import ServerWindow
 
@@ -32,6 +35,8 @@ _TRIAL_TIMEOUT = 120.0
 """Seconds for the trial call; a local server may have to load the model first."""
 _ATTEMPTS = 2
 """Requests for a tool call; small models do not make one every time."""
+_RESULT = "Reported."
+_NOTE = "That was a test. Reply with the word `done`."
 _MAX_NAMES = 5
 _PROMPTED = (
     "Choose a model that can call tools, or set MANUS_TOOL_CALLING=prompted, which describes the "
@@ -150,6 +155,9 @@ def _try_model(endpoint: ModelSettings, models: ModelList) -> CheckResult:
     size = window.size if window is not None else None
     if size is not None:
         text += f"; it has a context window of {size:,} tokens"
+    refused = learned_words(endpoint)
+    if refused:
+        text += f"; it refuses {join_words(refused)}, which is therefore not sent"
     if window is not None and size is not None and size < SMALL:
         from manus.models.window_watch import advice_for
 
@@ -159,6 +167,9 @@ def _try_model(endpoint: ModelSettings, models: ModelList) -> CheckResult:
         remedy = "Another model may have replied; set MANUS_MODEL to one in the list."
         listed = f"; the server's list does not include it: {join_names(models.names)}"
         return CheckResult("model", "warning", text + listed, remedy)
+    if refused:
+        remedy = f"Set {as_setting(refused)} to save the refused requests at each start."
+        return CheckResult("model", "warning" if "tools" in refused else "ok", text, remedy)
     return CheckResult("model", "ok", text)
 
 
@@ -169,7 +180,7 @@ def _remedy_for(problem: str, models: ModelList) -> str:
 
 
 async def _try_tool_call(endpoint: ModelSettings) -> ServerWindow | None:
-    """Make the model call a tool; return what its server reports about the context window.
+    """Make the model call a tool, and reply to the result; return the reported context window.
 
     Raises:
         ModelError: the request fails, or the reply has no tool call.
@@ -201,11 +212,17 @@ async def _try_tool_call(endpoint: ModelSettings) -> ServerWindow | None:
 
 
 async def _calls_the_tool(model: Any, endpoint: ModelSettings) -> bool:
-    from langchain_core.messages import HumanMessage, SystemMessage
+    """Return whether the model calls the tool; if it does, send the result as an agent does."""
+    from langchain_core.messages import HumanMessage, SystemMessage, ToolMessage
 
     from manus.models.endpoint_call import ModelRequest, ask_endpoint
 
-    request = [SystemMessage("You work with tools."), HumanMessage(_REQUEST)]
+    request: list[BaseMessage] = [SystemMessage("You work with tools."), HumanMessage(_REQUEST)]
     model_request = ModelRequest("main", request, [_TOOL], "auto", quiet=True)
     reply = await ask_endpoint(model, endpoint, model_request)
-    return any(call["name"] == "report" for call in reply.tool_calls)
+    if not any(call["name"] == "report" for call in reply.tool_calls):
+        return False
+    results = [ToolMessage(_RESULT, tool_call_id=call_id) for call_id in call_ids(reply)]
+    request += [reply, *results, HumanMessage(_NOTE)]
+    await ask_endpoint(model, endpoint, ModelRequest("main", request, [_TOOL], "auto", quiet=True))
+    return True

@@ -92,6 +92,9 @@ class ModelSettings(BaseModel, frozen=True, extra="forbid"):
     tool_calling: Literal["native", "prompted"] = "native"
     """`prompted`: tools are described in the prompt and calls parsed from the text, for models
     without tool calling."""
+    refuses: tuple[str, ...] = ()
+    """What the server refuses, so that it is not sent: names of parameters, or words of
+    docs/models.md, as `manus doctor` and the log report them."""
     context_window: int | None = Field(None, ge=1000)
     """Input tokens. Unset: as the server reports, otherwise as the model's package or name implies,
     otherwise 128,000."""
@@ -108,6 +111,13 @@ class ModelSettings(BaseModel, frozen=True, extra="forbid"):
         if model is not None:
             check_name(model)
         return model
+
+    @field_validator("refuses", mode="before")
+    @classmethod
+    def _parse_refuses(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            return tuple(word.strip() for word in value.split(",") if word.strip())
+        return value
 
     @field_validator("fallback", mode="before")
     @classmethod
@@ -132,7 +142,7 @@ class ModelSettings(BaseModel, frozen=True, extra="forbid"):
             update["model"] = model
         if base_url is not None:
             if base_url != self.base_url:
-                update.update(api_key=None, fallback=())
+                update.update(api_key=None, fallback=(), refuses=())
             update["base_url"] = base_url
         return self.model_copy(update=update)
 
@@ -150,13 +160,14 @@ class ModelSettings(BaseModel, frozen=True, extra="forbid"):
     def merge(self, other: ModelSettings) -> ModelSettings:
         """Return this endpoint with the fields that another one sets.
 
-        Address and key are not inherited by another provider, the window not by another model.
+        Address and key are not inherited by another provider, the window and what the server
+        refuses not by another model.
         """
         values: dict[str, Any] = {name: getattr(self, name) for name in ModelSettings.model_fields}
         if other.model and get_provider(other.model) != get_provider(self.model):
             values.update(dict.fromkeys(ENDPOINT))
         if other.model and other.model != self.model:
-            values["context_window"] = None
+            values.update(context_window=None, refuses=())
         values.update({name: getattr(other, name) for name in other.model_fields_set})
         return ModelSettings(**values)
 

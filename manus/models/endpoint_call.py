@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -15,24 +15,37 @@ from langgraph.constants import TAG_NOSTREAM
 from manus.config.model_settings import ModelSettings
 from manus.models.prompted import as_plain_text, list_blocks, prompt_with_tools, with_text_calls
 from manus.models.provider_packages import OTHER, ProviderPackage, find_package
+from manus.models.providers import find_rules
 from manus.models.reasoning import (
     drop_foreign_reasoning,
     has_reasoning,
     separate_reasoning,
     with_origin,
 )
+from manus.models.refusals import (
+    MAX_CHANGES,
+    WORDS,
+    SentRequest,
+    find_change,
+    learned_words,
+    remember,
+)
+from manus.models.server_rules import ServerRules
 from manus.models.tokens import RequestSizes
 from manus.models.tool_calls import with_cut_off_calls, with_repairs
-from manus.models.tool_schemas import adapt_tools, refuses_open_objects
+from manus.models.tool_schemas import OfferedTools, adapt_tools
+from manus.models.valid_messages import ValidMessages, list_valid, valid_name
 from manus.models.wire_forms import (
-    SEND_REASONING,
+    SERVER_RULES,
     WIRE_FORMS,
-    ReasoningPolicy,
     WireForms,
+    WireRules,
     new_wire_forms,
-    select_reasoning_policy,
+    select_wire_rules,
+    wire_form,
 )
 from manus.models.wrapped import chat_model_in, chat_models_in, with_tools
+from manus.state.errors import ManusError
 from manus.state.messages import (
     PerHistory,
     get_finish_reason,
@@ -46,6 +59,12 @@ from manus.state.messages import (
 from manus.state.text import sanitize_all
 
 _OWN_PACKAGE = "manus."
+_CHOSEN = ("temperature", "max_tokens", "reasoning_effort")
+"""Parameters that are sent only if the settings have them."""
+_ESSENTIAL = frozenset(
+    {"role", "name", "content", "tool_calls", "tool_call_id", "messages", "model", "tools"}
+)
+"""Fields and parameters without which there is no request."""
 
 
 class RequestCache:
@@ -55,13 +74,27 @@ class RequestCache:
         self.sizes = RequestSizes()
         self.images = PerHistory(has_image)
         """Whether each message has an image."""
-        self._wire_forms: dict[ReasoningPolicy, WireForms] = {}
+        self._valid: dict[ServerRules, ValidMessages] = {}
+        self._wire_forms: dict[WireRules, WireForms] = {}
+        self._tools: tuple[Any, ServerRules, OfferedTools] | None = None
 
-    def find_wire_forms(self, policy: ReasoningPolicy) -> WireForms:
-        """Return the messages encoded under a policy."""
-        if policy not in self._wire_forms:
-            self._wire_forms[policy] = new_wire_forms(policy)
-        return self._wire_forms[policy]
+    def find_valid(self, rules: ServerRules) -> ValidMessages:
+        """Return the messages as they are valid under the rules."""
+        if rules not in self._valid:
+            self._valid[rules] = ValidMessages(rules)
+        return self._valid[rules]
+
+    def find_wire_forms(self, rules: WireRules) -> WireForms:
+        """Return the messages encoded under the rules."""
+        if rules not in self._wire_forms:
+            self._wire_forms[rules] = new_wire_forms(rules)
+        return self._wire_forms[rules]
+
+    def adapt_tools(self, tools: list[dict[str, Any]] | None, rules: ServerRules) -> OfferedTools:
+        """Return the tools as they are valid under the rules; they rarely change."""
+        if self._tools is None or self._tools[0] is not tools or self._tools[1] != rules:
+            self._tools = (tools, rules, adapt_tools(tools or (), rules))
+        return self._tools[2]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,86 +136,191 @@ async def ask_endpoint(
     *,
     is_caller_model: bool = False,
 ) -> AIMessage:
-    """Return the reply of an endpoint, with its calls parsed and repaired."""
+    """Return the reply of an endpoint, with its calls parsed and repaired.
+
+    If the server refuses the form of the request, it is sent again in another form.
+    """
     package = None
     if not type(model).__module__.startswith(_OWN_PACKAGE):
         package = package_for(model)
-    if refuses_open_objects(endpoint):
-        request = replace(request, tools=adapt_tools(request.tools, endpoint))
-    is_native = endpoint.tool_calling != "prompted"
-    chat_model = model
-    if is_native and package is not None and request.tools:
-        model_with_tools = _bind_tools(model, request)
-        is_native = model_with_tools is not None
-        chat_model = model_with_tools or model
-    has_prompted_tools = not is_native and bool(request.tools)
-    messages = list(request.messages)
-    if has_prompted_tools:
-        messages = prompt_with_tools(messages, request.tools or [])
-    elif not is_native:
-        messages = as_plain_text(messages)
-    options: dict[str, Any] = dict(request.options)
-    if request.quiet or has_prompted_tools:  # calls in the text are not meant for viewers
-        options["config"] = {"tags": [TAG_NOSTREAM]}
-    if package is None:
-        options |= _client_options(endpoint, request, is_native=is_native)
-    else:
-        has_tools = is_native and bool(request.tools)
-        messages = drop_foreign_reasoning(messages, select_reasoning_policy(endpoint).origin)
-        inner_model = chat_model_in(model)
-        messages = adapt_to_package(messages, package, with_tools=has_tools, model=inner_model)
-    if is_caller_model and IS_SYNC.get():
-        # the caller's client outlives this loop, and would keep connections of it
-        reply = await asyncio.to_thread(chat_model.invoke, messages, **options)
-    else:
-        reply = await chat_model.ainvoke(messages, **options)
-    reply = _normalize_reply(reply, package)
-    if request.tools:
-        reply = with_text_calls(reply, request.tools, is_prompted=has_prompted_tools)
-    if reply.invalid_tool_calls:
-        reply = with_repairs(reply)
-    return _sanitize_message(with_origin(reply, endpoint))
+    known = find_rules(endpoint, package).refusing(*learned_words(endpoint))
+    words: tuple[str, ...] = ()
+    refused: SentRequest | None = None
+    while True:
+        call = _EndpointCall(model, endpoint, request, package, known.refusing(*words))
+        try:
+            reply = await call.send(is_sync=is_caller_model and IS_SYNC.get())
+        except ManusError:
+            raise
+        except Exception as error:  # each client has its own
+            sent = call.describe()
+            word = find_change(error, sent, call.rules)
+            if word is None or len(words) == MAX_CHANGES:
+                raise
+            refused = refused or sent
+            words += (word,)
+        else:
+            if refused is not None:
+                remember(endpoint, words, refused)
+            return reply
 
 
-def _bind_tools(model: Runnable[Any, Any], request: ModelRequest) -> Runnable[Any, Any] | None:
+class _EndpointCall:
+    """One attempt to send a request to an endpoint, in a form that is valid under some rules."""
+
+    def __init__(
+        self,
+        model: Runnable[Any, Any],
+        endpoint: ModelSettings,
+        request: ModelRequest,
+        package: ProviderPackage | None,
+        rules: ServerRules,
+    ) -> None:
+        self.rules = rules
+        self._endpoint = endpoint
+        self._request = request
+        self._package = package
+        self._model = model
+        self._wire_rules = select_wire_rules(endpoint, rules)
+        self._offered = request.cache.adapt_tools(request.tools, rules)
+        tools = self._offered.tools
+        self._chat_model = model
+        is_native = rules.tools and endpoint.tool_calling != "prompted"
+        if is_native and package is not None and tools:
+            model_with_tools = _bind_tools(model, tools, request.tool_choice)
+            is_native = model_with_tools is not None
+            self._chat_model = model_with_tools or model
+        self._has_native_tools = is_native and bool(tools)
+        self._has_prompted_tools = not is_native and bool(tools)
+        messages: Sequence[BaseMessage] = request.messages
+        if self._has_prompted_tools:
+            messages = prompt_with_tools(messages, tools)
+        elif not is_native:
+            messages = as_plain_text(messages)
+        self._messages = request.cache.find_valid(rules).of(messages)
+        self._options = self._build_options()
+
+    def _build_options(self) -> dict[str, Any]:
+        """Return the keyword arguments of the call."""
+        request = self._request
+        options: dict[str, Any] = dict(request.options)
+        if request.quiet or self._has_prompted_tools:
+            # calls in the text are not meant for viewers
+            options["config"] = {"tags": [TAG_NOSTREAM]}
+        if self._package is not None:
+            return options
+        options[SERVER_RULES] = self._wire_rules
+        options[WIRE_FORMS] = request.cache.find_wire_forms(self._wire_rules)
+        if self._has_native_tools:
+            options["tools"] = self._offered.tools
+            if request.tool_choice != "auto":
+                options["tool_choice"] = _to_wire(request.tool_choice, self.rules)
+        return options
+
+    async def send(self, *, is_sync: bool) -> AIMessage:
+        """Return the reply, with its calls parsed and repaired."""
+        messages = self._messages
+        if self._package is not None:
+            messages = drop_foreign_reasoning(messages, self._wire_rules.origin)
+            messages = adapt_to_package(
+                messages,
+                self._package,
+                with_tools=self._has_native_tools,
+                model=chat_model_in(self._model),
+            )
+        if is_sync:
+            # the caller's client outlives this loop, and would keep connections of it
+            reply = await asyncio.to_thread(self._chat_model.invoke, messages, **self._options)
+        else:
+            reply = await self._chat_model.ainvoke(messages, **self._options)
+        reply = _normalize_reply(reply, self._package)
+        tools = self._offered.tools
+        if tools:
+            reply = with_text_calls(reply, tools, is_prompted=self._has_prompted_tools)
+        if reply.invalid_tool_calls:
+            reply = with_repairs(reply)
+        for kind in (reply.tool_calls, reply.invalid_tool_calls):
+            for tool_call in kind:
+                name = tool_call["name"] or ""
+                tool_call["name"] = self._offered.names.get(name, name)
+        return _sanitize_message(with_origin(reply, self._endpoint))
+
+    def describe(self) -> SentRequest:
+        """Return what the request contains that a server may refuse."""
+        endpoint = self._endpoint
+        parameters: dict[str, Any] = {}
+        list_parameters = getattr(self._model, "list_parameters", None)
+        if self._package is None and list_parameters is not None:
+            parameters = list_parameters(self.rules, **self._options)
+            fields = {name: None for message in self._messages for name in self._fields(message)}
+            parameters = {**fields, **parameters}
+        settings = endpoint.model_dump(include={*_CHOSEN}, exclude_none=True)
+        chosen = {*settings, *self._request.options}
+        if self._request.tool_choice != "auto":
+            chosen.add("tool_choice")
+        if "max_tokens" in chosen:
+            chosen |= {*self.rules.token_names}
+        tools = [tool["function"]["name"] for tool in self._offered.tools if "function" in tool]
+        parts = frozenset(w for w in WORDS if w in parameters or self._would_change(w))
+        names = {name: value for name, value in parameters.items() if name not in _ESSENTIAL}
+        return SentRequest(names, tools, parts, frozenset(chosen))
+
+    def _fields(self, message: BaseMessage) -> Iterable[str]:
+        """Return the names of the optional fields of a message in the protocol."""
+        return wire_form(message, self._wire_rules).keys() - _ESSENTIAL
+
+    def _would_change(self, word: str) -> bool:
+        """Return whether the request would be another one if the server refused what a word names.
+
+        What a package makes of null content and of tools is its own matter.
+        """
+        rules = self.rules.refusing(word)
+        if rules == self.rules:
+            return False
+        if word == "tools":
+            return self._has_native_tools
+        if list_valid(self._request.messages, rules) != list_valid(
+            self._request.messages, self.rules
+        ):
+            return True
+        if self._has_native_tools:
+            adapted = adapt_tools(self._request.tools or (), rules)
+            if adapted.tools != self._offered.tools:
+                return True
+        if self._package is not None:
+            return False
+        changed = select_wire_rules(self._endpoint, rules)
+        return any(
+            wire_form(message, changed) != wire_form(message, self._wire_rules)
+            for message in self._messages
+        )
+
+
+def _bind_tools(
+    model: Runnable[Any, Any], tools: list[dict[str, Any]], tool_choice: Any
+) -> Runnable[Any, Any] | None:
     """Return the model with its tools bound; None if the chat model cannot bind tools.
 
     In that case they are described in the prompt.
     """
     choice = {}
-    if request.tool_choice == "required":
+    if tool_choice == "required":
         choice["tool_choice"] = "any"
-    elif request.tool_choice not in ("auto", "none"):
-        choice["tool_choice"] = request.tool_choice
+    elif tool_choice not in ("auto", "none"):
+        choice["tool_choice"] = tool_choice
     try:
-        return with_tools(model, request.tools or [], **choice)
+        return with_tools(model, tools, **choice)
     except NotImplementedError:
         return None
 
 
-def _client_options(
-    endpoint: ModelSettings, request: ModelRequest, *, is_native: bool
-) -> dict[str, Any]:
-    """Return the keyword arguments for a call of this project's own client."""
-    policy = select_reasoning_policy(endpoint)
-    options: dict[str, Any] = {
-        SEND_REASONING: policy,
-        WIRE_FORMS: request.cache.find_wire_forms(policy),
-    }
-    if is_native and request.tools:
-        options["tools"] = request.tools
-        if request.tool_choice != "auto":
-            options["tool_choice"] = _to_wire(request.tool_choice)
-    return options
-
-
-def _to_wire(tool_choice: Any) -> Any:
+def _to_wire(tool_choice: Any, rules: ServerRules) -> Any:
     """Return a tool choice in OpenAI's form; LangChain's is `any`, or the name of a tool."""
     if tool_choice in ("any", True):
         return "required"
     if not isinstance(tool_choice, str) or tool_choice in ("none", "required"):
         return tool_choice
-    return {"type": "function", "function": {"name": tool_choice}}
+    return {"type": "function", "function": {"name": valid_name(tool_choice, rules)}}
 
 
 def _normalize_reply(reply: AIMessage, package: ProviderPackage | None) -> AIMessage:

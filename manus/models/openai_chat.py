@@ -28,20 +28,22 @@ from openai import APIConnectionError, AsyncStream
 from openai._streaming import ServerSentEvent, SSEDecoder
 
 from manus.config.context import is_watched
+from manus.config.model_settings import ModelSettings
 from manus.models.errors import ReplyFaultError
 from manus.models.normalize import ReplyReader
+from manus.models.providers import find_rules
 from manus.models.reasoning import drop_foreign_reasoning
+from manus.models.server_rules import ServerRules
+from manus.models.valid_messages import ValidMessages
 from manus.models.wire_forms import (
-    SEND_REASONING,
+    SERVER_RULES,
     WIRE_FORMS,
-    ReasoningPolicy,
     WireForms,
+    WireRules,
     encode,
-    encode_messages,
     new_wire_forms,
 )
 
-_OPENAI_REASONERS = ("gpt-5", "o1", "o3", "o4")
 Chunks = AsyncGenerator[ChatGenerationChunk]
 _END = object()
 
@@ -156,16 +158,21 @@ class FastChat(BaseChatOpenAI):
         LangChain's own merging of chunks completes invalid JSON in quadratic time: a minute for a
         file that a model has not escaped.
         """
-        policy = kwargs.pop(SEND_REASONING, None) or ReasoningPolicy()
+        rules: WireRules = kwargs.pop(SERVER_RULES, None) or self._default_rules()
         reader = ReplyReader(kwargs.get("tools") or ())
         chunks = []
         payload = self._get_request_payload([], stop=stop, **kwargs)
         is_chat = "messages" in payload  # otherwise OpenAI's newer Responses API
         if is_chat:
-            wire = encode_messages(messages, wire_forms or new_wire_forms(policy))
-            source = self._chat(reader, self._body(payload, wire))
+            if wire_forms is None:
+                wire_forms = new_wire_forms(rules)
+                messages = ValidMessages(rules.server).of(messages)
+            wire = wire_forms.list_values(messages)
+            # the messages come first, for the prompt cache
+            body = b'{"messages":[' + b",".join(wire) + b"],"
+            source = self._chat(reader, body + encode(_adapt(payload, rules.server))[1:])
         else:
-            request = drop_foreign_reasoning(messages, policy.origin)
+            request = drop_foreign_reasoning(messages, rules.origin)
             source = cast(Chunks, super()._astream(request, stop, **kwargs))
         async with aclosing(source) as stream:
             async for chunk in stream:
@@ -239,18 +246,36 @@ class FastChat(BaseChatOpenAI):
                 yield chunk
             reader.is_complete |= stream.decoder.is_complete
 
-    def _body(self, payload: dict[str, Any], wire: list[bytes]) -> bytes:
-        """Return the body of a request; it starts with the messages, for the prompt cache."""
-        payload.pop("messages")
-        name = (self.model_name or "").rpartition("/")[2].lower()
-        is_reasoner = name.startswith(_OPENAI_REASONERS)
-        if self.openai_api_base and not is_reasoner and "max_completion_tokens" in payload:
-            # the name that compatible servers know; some refuse the newer one
-            payload["max_tokens"] = payload.pop("max_completion_tokens")
-        if is_reasoner and "chat" not in name and payload.get("reasoning_effort") != "none":
-            payload.pop("temperature", None)  # reasoning models refuse it
-        payload |= {"stream": True, "stream_options": {"include_usage": True}}
-        return b'{"messages":[' + b",".join(wire) + b"]," + encode(payload)[1:]
+    def list_parameters(self, rules: ServerRules, **options: Any) -> dict[str, Any]:
+        """Return the parameters of a request, without its messages."""
+        options = {
+            k: v for k, v in options.items() if k not in (SERVER_RULES, WIRE_FORMS, "config")
+        }
+        return _adapt(self._get_request_payload([], **options), rules)
+
+    def _default_rules(self) -> WireRules:
+        """Return the rules of the server for callers that name none."""
+        return WireRules(
+            find_rules(ModelSettings(model=self.model_name, base_url=self.openai_api_base))
+        )
+
+
+def _adapt(payload: dict[str, Any], rules: ServerRules) -> dict[str, Any]:
+    """Return the parameters of a request under the names that a server accepts."""
+    payload.pop("messages", None)
+    name = rules.token_name
+    for other in rules.token_names:
+        if other in payload and other != name:
+            limit = payload.pop(other)
+            if name is not None:
+                payload[name] = limit
+    if name in payload and rules.reply_limit is not None:
+        payload[name] = min(payload[name], rules.reply_limit)
+    if not rules.temperature_with_reasoning and payload.get("reasoning_effort") != "none":
+        payload.pop("temperature", None)
+    payload |= {"stream": True, "stream_options": {"include_usage": True}}
+    dropped = rules.dropped | ({"stream_options"} if "stream" in rules.dropped else set())
+    return {name: value for name, value in payload.items() if name not in dropped}
 
 
 class FastChatOpenAI(FastChat, ChatOpenAI):

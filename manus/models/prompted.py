@@ -53,7 +53,7 @@ def as_plain_text(request: Sequence[BaseMessage]) -> list[BaseMessage]:
         last = messages[-1] if messages else None
         if isinstance(message, HumanMessage) and isinstance(last, HumanMessage):
             # several servers require user and assistant messages to alternate
-            messages[-1] = HumanMessage(_join_contents(last.content, message.content))
+            messages[-1] = HumanMessage(join_contents(last.content, message.content))
         else:
             messages.append(message)
     return messages
@@ -66,7 +66,7 @@ def _message_as_text(message: BaseMessage) -> BaseMessage:
         )
         # so that a model that repeats a result does not call a tool
         result = with_texts(message.content, lambda text: _TAG.sub(r"<\1tool_call >", text))
-        return HumanMessage(_join_contents(head, result))
+        return HumanMessage(join_contents(head, result))
     if isinstance(message, AIMessage):
         calls = [_format_call(call["name"] or "", call["args"]) for call in list_calls(message)]
         return AIMessage("\n".join(filter(None, [get_text(message), *calls])))
@@ -79,7 +79,8 @@ def _format_call(name: str, arguments: Any) -> str:
     return prompts.call(json.dumps({"name": name, "arguments": arguments}, ensure_ascii=False))
 
 
-def _join_contents(first: Any, second: Any) -> Any:
+def join_contents(first: Any, second: Any) -> Any:
+    """Return the contents of two messages as one."""
     if isinstance(first, str) and isinstance(second, str):
         return f"{first}\n\n{second}"
     return [*list_blocks(first), *list_blocks(second)]

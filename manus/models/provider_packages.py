@@ -1,4 +1,4 @@
-"""Table of providers whose chat models come in a LangChain package.
+"""Table of providers: the LangChain packages of their chat models, and what their servers refuse.
 
 Names of providers, packages and classes are those of LangChain's `init_chat_model`
 (reference.langchain.com/python/langchain/models). `init_chat_model` itself is not used, to avoid
@@ -10,6 +10,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from typing import Any
+
+from manus.models.server_rules import ServerRules
+
+_TOOL_IMAGES = ServerRules(tool_images=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +41,8 @@ class ProviderPackage:
     """The prompt-cache mark: everything before it is cached."""
     marked: re.Pattern[str] = re.compile("")
     """Ids of the models that support the mark."""
+    rules: ServerRules = _TOOL_IMAGES
+    """What the provider accepts through the package."""
 
     @property
     def import_name(self) -> str:
@@ -62,6 +68,42 @@ class ProviderPackage:
         return command
 
 
+_OPENAI_RULES: dict[str, Any] = {
+    # platform.openai.com/docs/api-reference/chat; github.com/openai/openai-python/issues/2359
+    "call_ids": ".{1,40}",
+    "description_limit": 1024,
+    "token_names": ("max_completion_tokens", "max_tokens"),
+}
+_ANTHROPIC_IDS = "[a-zA-Z0-9_-]{1,64}"
+"""docs.anthropic.com/en/api/messages; API_runtime_ToolUseBlock in Amazon's reference of Bedrock."""
+_MISTRAL_RULES: dict[str, Any] = {
+    # mistral_common/protocol/instruct/validator.py, MistralRequestValidatorV3
+    "user_after_tool": False,
+    "call_ids": "[a-zA-Z0-9]{9}",
+}
+_REASONING_RULES: dict[str, Any] = {"missing_reasoning": False}
+"""api-docs.deepseek.com/guides/thinking_mode; platform.moonshot.ai, "Use Kimi K2 Thinking"."""
+OPENAI_HOST = "api.openai.com"
+SERVERS: dict[str, dict[str, Any]] = {
+    OPENAI_HOST: _OPENAI_RULES,
+    # the usage is reported unasked: github.com/cline/cline/issues/939
+    "mistral.ai": {**_MISTRAL_RULES, "dropped": frozenset({"stream_options"})},
+    "deepseek.com": _REASONING_RULES,
+    # "must not be empty", "must start with a letter": github.com/MoonshotAI/kimi-cli/issues
+    "moonshot.ai": {**_REASONING_RULES, "empty_content": False},
+    "moonshot.cn": {**_REASONING_RULES, "empty_content": False},
+    "api.anthropic.com": {"call_ids": _ANTHROPIC_IDS},
+    "ollama.com": {"null_content": False},
+}
+"""Deviations from the lenient rules by the end of a server's host name."""
+MODELS: tuple[tuple[re.Pattern[str], dict[str, Any]], ...] = (
+    # "Only … STRING type", "should be non-empty for OBJECT type": ai.google.dev/api/caching#Schema
+    (re.compile(".*gemini"), {"json_schema": False}),
+    (re.compile(r"(?:.*/)?(?:gpt-5|o1|o3|o4)"), {"token_names": _OPENAI_RULES["token_names"]}),
+    (re.compile(r"(?:.*/)?(?:gpt-5|o1|o3|o4)(?!.*chat)"), {"temperature_with_reasoning": False}),
+)
+"""The same by the beginning of a model's name, for servers of any provider."""
+
 ANTHROPIC = ProviderPackage(
     "langchain-anthropic",
     "ChatAnthropic",
@@ -70,6 +112,7 @@ ANTHROPIC = ProviderPackage(
     reports_end=True,
     wants_tools=True,
     mark={"cache_control": {"type": "ephemeral"}},
+    rules=ServerRules(tool_images=True, call_ids=_ANTHROPIC_IDS, empty_content=False),
 )
 GOOGLE = ProviderPackage(
     "langchain-google-genai",
@@ -78,6 +121,7 @@ GOOGLE = ProviderPackage(
     extra="google",
     attempts={"max_retries": 1},  # it counts attempts, and 0 means its default
     reports_end=True,
+    rules=ServerRules(tool_images=True, json_schema=False),
 )
 BEDROCK = ProviderPackage(
     "langchain-aws",
@@ -88,6 +132,7 @@ BEDROCK = ProviderPackage(
     reports_end=True,
     wants_tools=True,
     mark={"cachePoint": {"type": "default"}},
+    rules=ServerRules(tool_images=True, call_ids=_ANTHROPIC_IDS, empty_content=False),
     # "Prompt caching" in Amazon's user guide; Claude 3.5 Sonnet v2 for some customers only
     marked=re.compile(
         r"claude-(?:3-5-haiku|3-7|(?:opus|sonnet|haiku)-[4-9])|nova-(?:micro|lite|pro|premier)"
@@ -96,6 +141,7 @@ BEDROCK = ProviderPackage(
 VERTEXAI = ProviderPackage(
     "langchain-google-vertexai",
     "ChatVertexAI",
+    rules=ServerRules(tool_images=True, json_schema=False),
     needs="Google Cloud credentials (GOOGLE_APPLICATION_CREDENTIALS) and a project",
     extra="vertexai",
     attempts={"max_retries": 1},
@@ -109,7 +155,9 @@ OLLAMA = ProviderPackage(
     attempts={},
     reports_end=True,
 )
-OPENAI = ProviderPackage("langchain-openai", "ChatOpenAI", "OPENAI_API_KEY", reports_end=True)
+OPENAI = ProviderPackage(
+    "langchain-openai", "ChatOpenAI", "OPENAI_API_KEY", reports_end=True, rules=ServerRules()
+)
 """For a chat model built by the caller; this project's own clients do not use it."""
 OTHER = ProviderPackage("", "")
 """For a chat model of any other package, built by the caller."""
@@ -128,6 +176,7 @@ PACKAGES = {
         "MISTRAL_API_KEY",
         extra="mistralai",
         reports_end=True,
+        rules=ServerRules(**_MISTRAL_RULES),
     ),
     "deepseek": ProviderPackage(
         "langchain-deepseek", "ChatDeepSeek", "DEEPSEEK_API_KEY", extra="deepseek", reports_end=True

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from manus.config.model_settings import ModelSettings, get_provider, shown_address, split_spec
 from manus.config.run_settings import RunSettings
-from manus.models.provider_packages import OTHER, PACKAGES
+from manus.models.provider_packages import (
+    MODELS,
+    OPENAI,
+    OPENAI_HOST,
+    OTHER,
+    PACKAGES,
+    SERVERS,
+    ProviderPackage,
+)
+from manus.models.server_rules import ServerRules
 from manus.models.wrapped import chat_model_in
 
 if TYPE_CHECKING:
@@ -57,6 +68,28 @@ def get_model_name(model: str | Runnable[Any, Any]) -> str:
     inner = chat_model_in(model)
     name = getattr(inner, "model_name", None) or getattr(inner, "model", None)
     return str(name or type(inner).__name__)
+
+
+def find_rules(endpoint: ModelSettings, package: ProviderPackage | None = None) -> ServerRules:
+    """Return what the server of an endpoint is known to accept, apart from what it has refused.
+
+    `package` is that of its chat model; None for this project's own clients.
+    """
+    provider, name = split_spec(endpoint.model or DEFAULT_MODEL)
+    host = urlsplit(endpoint.base_url or "").hostname or ""
+    is_own_address = not host and (package is OPENAI or endpoint.api_key is not None)
+    if provider == "azure" or (provider == "openai" and is_own_address):
+        host = OPENAI_HOST
+    rules = ServerRules() if package is None else package.rules
+    for suffix, changes in SERVERS.items():
+        if host == suffix or host.endswith(f".{suffix}"):
+            rules = replace(rules, **changes)
+    for pattern, changes in MODELS:
+        if pattern.match(name.lower()):
+            rules = replace(rules, **changes)
+    if not endpoint.vision:
+        rules = replace(rules, images=False)
+    return rules.refusing(*endpoint.refuses)
 
 
 def select_endpoint(settings: RunSettings, role: str) -> ModelSettings:

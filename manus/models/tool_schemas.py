@@ -1,65 +1,182 @@
-"""Adapt the schemas of tools to a model."""
+"""Adapt the names, descriptions and schemas of tools to a model server."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import lru_cache
-from typing import Any
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
 
-from manus.config.model_settings import ModelSettings
+from langchain_core.utils.json_schema import dereference_refs
 
-_AS_TEXT = "as JSON text"
+from manus.models.server_rules import ServerRules
+from manus.models.valid_messages import valid_name
+from manus.state.text import one_line
+
+log = logging.getLogger("manus")
+
+Json = dict[str, Any]
+
+_KEPT = ("description", "minimum", "maximum", "minItems", "maxItems")
+"""Keywords that stay as they are where only a part of JSON schema is accepted."""
+_ROOT = ("type", "properties", "required")
+_TYPES = ("string", "integer", "number", "boolean", "array", "object")
+_UNIONS = ("anyOf", "oneOf", "allOf")
+_NESTED = (*_UNIONS, "items", "prefixItems", "additionalProperties", "not", "if", "then", "else")
+_BY_NAME = ("properties", "$defs", "definitions", "patternProperties")
+"""Keywords whose values are schemas, lists of them, or schemas by name."""
 
 
-@lru_cache(64)
-def refuses_open_objects(endpoint: ModelSettings) -> bool:
-    """Return whether the model of an endpoint refuses objects whose properties are not named."""
-    return "gemini" in (endpoint.model or "").lower()
+class OfferedTools(NamedTuple):
+    """The tools of a request, in the form that its server accepts."""
+
+    tools: list[Json]
+    names: dict[str, str]
+    """Names of tools by the name under which a server knows them, where the two differ."""
 
 
-def adapt_tools(
-    tools: list[dict[str, Any]] | None, endpoint: ModelSettings
-) -> list[dict[str, Any]] | None:
-    """Return the tools in a form that the model of an endpoint accepts.
+def adapt_tools(tools: Sequence[Json], rules: ServerRules) -> OfferedTools:
+    """Return the tools in a form that a server accepts; one that has none is left out.
 
-    Gemini refuses a request with an object whose properties are not named, at any depth: "should be
-    non-empty for OBJECT type". Such an object is therefore requested as JSON text.
+    Servers refuse the whole request because of one tool.
     """
-    if tools is None or not refuses_open_objects(endpoint):
-        return tools
-    return [_with_closed_objects(tool) for tool in tools]
+    adapted: list[Json] = []
+    names: dict[str, str] = {}
+    taken: set[str] = set()
+    for tool in tools:
+        function = tool.get("function")
+        if not isinstance(function, Mapping):  # executed by the provider
+            adapted.append(tool)
+            continue
+        name = str(function["name"])
+        new_name = valid_name(name, rules)
+        if name in rules.left_out or new_name in taken:
+            continue
+        try:
+            adapted.append({**tool, "function": _adapt(function, new_name, rules)})
+        except (RecursionError, TypeError, ValueError, AttributeError, KeyError) as error:
+            log.warning(
+                "The tool `%s` is left out: its schema cannot be read (%s).",
+                name,
+                one_line(str(error), 200),
+            )
+            continue
+        taken.add(new_name)
+        if new_name != name:
+            names[new_name] = name
+    return OfferedTools(adapted, names)
 
 
-def _with_closed_objects(tool: dict[str, Any]) -> dict[str, Any]:
-    function = tool.get("function")
-    if not isinstance(function, Mapping) or not isinstance(function.get("parameters"), Mapping):
-        return tool  # executed by the provider, or without arguments
-    parameters = dict(function["parameters"])
-    if isinstance(parameters.get("properties"), Mapping):
-        parameters["properties"] = _close_each(parameters["properties"])
-    if isinstance(parameters.get("$defs"), Mapping):
-        parameters["$defs"] = _close_each(parameters["$defs"])
-    return {**tool, "function": {**function, "parameters": parameters}}
+def _adapt(function: Mapping[str, Any], name: str, rules: ServerRules) -> Json:
+    adapted: Json = {**function, "name": name}
+    if "parameters" in function:
+        parameters = _as_object(function["parameters"])
+        if not rules.json_schema:
+            properties = dereference_refs(parameters)["properties"]
+            parameters["properties"] = _change_each(properties, _reduce)
+            parameters = {key: parameters[key] for key in _ROOT if key in parameters}
+        adapted["parameters"] = parameters
+        if not (rules.json_schema or parameters["properties"]):
+            del adapted["parameters"]
+    limit = rules.description_limit
+    if limit is not None:
+        shorten_one = partial(_shorten, limit=limit)
+        if "parameters" in adapted:
+            adapted["parameters"] = _change(adapted["parameters"], shorten_one)
+        adapted = shorten_one(adapted)
+    return adapted
 
 
-def _close_each(schemas: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: _close(schema) for name, schema in schemas.items()}
+def _as_object(parameters: Any) -> Json:
+    """Return the schema of arguments as that of an object: without alternatives, a copy."""
+    if not isinstance(parameters, dict):
+        return {"type": "object", "properties": {}}
+    if "$ref" in parameters:
+        parameters = dereference_refs(parameters)
+    root = _change(parameters, _complete)
+    properties = root.get("properties", {})
+    for kind in _UNIONS:
+        for member in root.pop(kind, None) or ():
+            properties = {**member.get("properties", {}), **properties}
+    root |= {"type": "object", "properties": properties}
+    required = [name for name in root.pop("required", None) or () if name in properties]
+    return {**root, "required": required} if required else root
 
 
-def _close(schema: Any) -> Any:
-    """Return a schema with a string in place of each object without properties."""
+def _change(schema: Any, change: Callable[[Json], Json]) -> Any:
+    """Return a copy of a schema with each schema in it changed, the innermost first."""
     if isinstance(schema, list):
-        return [_close(member) for member in schema]
-    if not isinstance(schema, Mapping):
+        return [_change(member, change) for member in schema]
+    if not isinstance(schema, dict):
         return schema
-    if schema.get("type") == "object" and not schema.get("properties"):
-        description = f"{schema.get('description', '')} ({_AS_TEXT})".strip()
-        return {"type": "string", "description": description}
-    closed = dict(schema)
-    for key in ("items", "anyOf", "oneOf", "allOf"):
-        if key in closed:
-            closed[key] = _close(closed[key])
-    for key in ("properties", "$defs"):
-        if isinstance(closed.get(key), Mapping):
-            closed[key] = _close_each(closed[key])
-    return closed
+    copy: Json = {}
+    for key, value in schema.items():
+        if key in _BY_NAME:
+            copy[key] = _change_each(value, change)
+        else:
+            copy[key] = _change(value, change) if key in _NESTED else value
+    return change(copy)
+
+
+def _change_each(schemas: Any, change: Callable[[Json], Json]) -> Json:
+    if not isinstance(schemas, dict):  # an empty list, where a language has one type for both
+        return {}
+    changed = {}
+    for name, schema in schemas.items():
+        changed[name] = _change(schema if isinstance(schema, dict) else {}, change)
+    return changed
+
+
+def _complete(schema: Json) -> Json:
+    """Return a schema with what every server requires of an array."""
+    if "array" in _list_types(schema) and not {"items", "prefixItems"} & schema.keys():
+        return {**schema, "items": {}}
+    return schema
+
+
+def _list_types(schema: Json) -> list[Any]:
+    kinds = schema.get("type")
+    return kinds if isinstance(kinds, list) else [kinds]
+
+
+def _reduce(schema: Json) -> Json:
+    """Return a schema reduced to what every provider supports; its inner ones are already reduced.
+
+    No unions of types, null, constants, or values that are not strings; an object whose properties
+    are not named is requested as JSON text. Source: ai.google.dev/api/caching#Schema.
+    """
+    if schema.get("type") == "null":
+        return schema
+    reduced = {key: schema[key] for key in _KEPT if key in schema}
+    members = schema.get("anyOf") or schema.get("oneOf") or schema.get("allOf") or ()
+    members = [{**reduced, **member} for member in members if member.get("type") != "null"]
+    if members:
+        return members[0] if len(members) == 1 or "allOf" in schema else {"anyOf": members}
+    kind = next((kind for kind in _list_types(schema) if kind not in (None, "null")), None)
+    values = [schema["const"]] if "const" in schema else schema.get("enum") or []
+    if kind not in _TYPES:
+        kind = "object" if "properties" in schema else "string"
+        if values and all(type(value) is int for value in values):
+            kind = "integer"
+    if kind == "object" and not schema.get("properties"):
+        return {"type": "string", "description": _append(schema, "as JSON text")}
+    if values and kind != "string":
+        reduced["description"] = _append(schema, f"one of {', '.join(map(str, values))}")
+    elif values:
+        reduced["enum"] = [str(value) for value in values if value not in ("", None)]
+    if kind == "array":
+        reduced["items"] = schema.get("items") or {"type": "string"}
+    if kind == "object":
+        reduced |= {key: schema[key] for key in ("properties", "required") if key in schema}
+    return {**reduced, "type": kind}
+
+
+def _append(schema: Json, note: str) -> str:
+    return f"{schema.get('description') or ''} ({note})".strip()
+
+
+def _shorten(schema: Json, limit: int) -> Json:
+    text = schema.get("description")
+    if isinstance(text, str) and len(text) > limit:
+        return {**schema, "description": f"{text[: limit - 1]}…"}
+    return schema

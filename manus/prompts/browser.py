@@ -37,20 +37,20 @@ blocks you) and call `terminate`.\
 """
 
 USE = """\
-Use a real browser. Only its current page is shown, before each step: write down what is worth \
-keeping (prices, names, addresses) beside the call. `index` is an element's number in brackets. \
-Calls in one message run in order, until one fails or the page changes.
-- go_to_url(url): also page.html in the workspace; once you have read a page, addresses that you \
-make up need the user's approval, links and search results do not
-- click_element(index); click_at(x, y), in pixels of the view, for what has no index; \
+Use a real browser. Only its current page is shown, before each step: note what is worth keeping \
+(prices, names, URLs) beside the call. `index` is an element's number in brackets. Calls \
+in one message run in order, until one fails or the page changes.
+- go_to_url(url): also page.html in the workspace; after the first page, addresses that you make \
+up (not links or search results) need the user's approval
+- click_element(index); click_at(x, y), in view pixels, for what has no index; \
 hover(index or x, y)
 - drag(index or x, y; to): to=[index], or [x, y, …] along points
 - input_text(index, text or path of a file): replaces the value, or only old_text in it; \
 dates as YYYY-MM-DD, colors as #rrggbb
 - send_keys(keys): "Enter", "Control+A", "Tab Tab Space"; other text is typed
 - scroll_down, scroll_up: the area around index, or the page
-- extract_content: the text of the whole page with links, or of one field (index); with goal \
-only what the page says about it; with path into a file
+- extract_content: the whole page's text with links, or one field's (index); with goal \
+only what answers it; with path into a file
 - upload_file(index, path); downloads go to downloads/\
 """
 

@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+IMAGE_FOLLOWS = "[The image follows in the next message.]"
+IMAGE_LEFT_OUT = "[An image was left out here: this model does not see images.]"
+NO_TEXT = "[no text]"
+"""Content of a message without text, for servers that refuse one."""
+CALLS_FINISHED = "The calls have finished."
+"""Assistant message between results and a user message, for servers that require one."""
 _HOW = """\
 You have tools. To call one, write a block like this, with one JSON object in it and nothing else:
 

@@ -17,6 +17,7 @@ from tests.browser.site import Answer, Site
 from tests.cli.program import Program
 from tests.server import Scripted, ScriptedServer, call, fail, text
 from tests.server.products import Pages, llama_cpp, lm_studio, models, ollama, vllm
+from tests.server.strict import PROFILES
 
 
 def kept(program: Program) -> dict[str, Any]:
@@ -41,12 +42,12 @@ def choose(program: Program, answers: dict[str, str]) -> str:
         return terminal.text
 
 
-READY = call("report", word="ready")
+READY = (call("report", word="ready"), text("done"))
 """Replies of a model that is being tried."""
 
 
 def test_a_model_on_this_machine_is_found_and_used(bare: Program, server: ScriptedServer) -> None:
-    server.script(READY, text("Hello."))
+    server.script(*READY, text("Hello."))
     server.models = ["tiny", "large"]
     bare.environment["OLLAMA_HOST"] = server.base_url.removesuffix("/v1")
     bare.environment["OPENAI_API_KEY"] = "sk-not-for-this-machine"
@@ -63,7 +64,7 @@ def test_a_model_on_this_machine_is_found_and_used(bare: Program, server: Script
 
 def test_a_key_is_stored_and_other_settings_stay(bare: Program, server: ScriptedServer) -> None:
     file = set_before(bare, '# mine\nmax_steps = 7\nmodel = "old"\n\n[approve]\nallow = ["bash"]\n')
-    server.script(READY)
+    server.script(*READY)
     answers = {"Number [1]:": "4", "Address:": server.base_url, "yourself):": "sk-secret"}
     answers |= {"Model [scripted]:": "", "workspace]:": "", "[auto]:": ""}
     assert "sk-secret" not in choose(bare, answers)
@@ -76,7 +77,7 @@ def test_a_key_is_stored_and_other_settings_stay(bare: Program, server: Scripted
 def test_neither_address_nor_model_may_be_empty(bare: Program, server: ScriptedServer) -> None:
     """The server lists nothing; an empty answer is asked for again."""
     server.models = []
-    server.script(READY)
+    server.script(*READY)
     with bare.terminal("setup") as terminal:
         for question, answer in (
             ("Number [1]:", "4"),
@@ -143,7 +144,7 @@ def _lines(out: str) -> dict[str, str]:
 
 
 def test_ready(manus: Program, server: ScriptedServer) -> None:
-    server.script(READY)
+    server.script(*READY)
     result = manus("doctor", MANUS_API_KEY=KEY)
     assert (result.code, result.err) == (0, "")
     lines = _lines(result.out)
@@ -172,7 +173,7 @@ def test_no_sandbox_no_fonts_no_such_model_and_where_traces_go(
     manus: Program, server: ScriptedServer, subtests: pytest.Subtests
 ) -> None:
     server.models = ["a", "b", "c", "d", "e", "f"]
-    server.script(READY)
+    server.script(*READY)
     finder = manus.home / "bin" / "fc-list"
     finder.parent.mkdir()
     finder.write_text("#!/bin/sh\ncase $1 in *zh*) ;; *) echo a font;; esac\n")
@@ -223,6 +224,30 @@ def test_answers_of_other_kinds(status: int, state: str, message: str) -> None:
     assert (result.state, message in result.text, KEY in result.text) == (state, True, False)
 
 
+STRICT = {
+    "mistral": '["stream_options", "user_after_tool", "call_ids"]',
+    "llama.cpp": '["user_after_tool"]',
+    "ollama": '["null_content"]',
+}
+"""What is learnt of strict servers, as the setting that `manus doctor` names."""
+
+
+@pytest.mark.parametrize("name", STRICT)
+def test_what_a_strict_server_refuses_is_found_and_named(
+    manus: Program, server: ScriptedServer, name: str
+) -> None:
+    server.profile = PROFILES[name]
+    server.script(*READY)
+    result = manus("doctor")
+    assert result.code == 0
+    assert f"Set refuses = {STRICT[name]} to save" in result.out
+    (manus.home / "manus.toml").write_text(f"refuses = {STRICT[name]}\n")
+    server.refused.clear()
+    server.script(*READY)
+    assert "refuses" not in manus("doctor").out
+    assert server.refused == []
+
+
 NO_TOOLS = fail(400, message="registry.ollama.ai/library/gemma3:4b does not support tools")
 TRIALS: dict[str, tuple[Scripted, int, tuple[str, ...]]] = {
     "no tools": (NO_TOOLS, 1, ("does not support tools", "MANUS_TOOL_CALLING=prompted")),
@@ -259,7 +284,7 @@ def test_a_small_window_is_reported_with_the_setting(
     manus: Program, server: ScriptedServer, product: str
 ) -> None:
     server.pages, setting = SMALL[product]
-    server.script(READY)
+    server.script(*READY)
     result = manus("doctor")
     assert result.code == 0
     model = _lines(result.out)["model"]
@@ -270,7 +295,7 @@ def test_a_small_window_is_reported_with_the_setting(
 
 def test_a_window_that_is_large_enough_is_named(manus: Program, server: ScriptedServer) -> None:
     server.pages = {"/v1/models": models("scripted", owner="vllm", max_model_len=65_536)}
-    server.script(READY)
+    server.script(*READY)
     line = _lines(manus("doctor").out)["model"]
     assert line.startswith("ok ")
     assert "a context window of 65,536 tokens" in line
@@ -296,7 +321,7 @@ def test_mcp_servers_are_checked_but_not_started(
         '[mcp.gone]\ncommand = "no-such-program"\n'
         f'[mcp.closed]\nurl = "https://tides.example/mcp?key={KEY}"\ntoken = "${{TIDES}}"\n'
     )
-    server.script(READY)
+    server.script(*READY)
     result = manus("doctor")
     assert result.code == 0
     for message in ("mcp       here, gone, closed (", "`no-such-program`", "closed: ", " TIDES"):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from manus.models import tokens, window_watch
+from manus.models import refusals, tokens, window_watch
 from manus.store.sqlite import SqliteStore, open_sqlite
 from tests.flow.helpers import SECOND, ScriptedFlow
 from tests.helpers.agent import CONSULTER, TESTER, ScriptedAgent
@@ -17,6 +17,7 @@ from tests.store.postgres_server import PostgresServer, running
 @pytest.fixture(autouse=True)
 def unknown_endpoints() -> None:
     """Clear what is known about endpoints: another test's server may have had the same port."""
+    refusals._learned.clear()
     tokens._learned.clear()
     tokens._reported.clear()
     window_watch._windows.clear()

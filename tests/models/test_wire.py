@@ -19,7 +19,8 @@ from manus.config.model_settings import ModelSettings
 from manus.models.chat_models import build_model
 from manus.models.openai_chat import FastChatOpenAI
 from manus.models.tool_calls import parse_arguments, with_calls, with_repairs
-from manus.models.wire_forms import IMAGE_FOLLOWS, ReasoningPolicy, encode, wire_form
+from manus.models.wire_forms import WireRules, encode, wire_form
+from manus.prompts.tools import IMAGE_FOLLOWS
 from manus.state.messages import MALFORMED_AT, is_cut_off, list_calls
 from manus.tools.terminate import TerminateArgs
 from tests.helpers.agent import ScriptedAgent
@@ -101,7 +102,7 @@ def test_unreadable_arguments_are_wrapped_in_place(
         invalid_tool_calls=[{**bad, "type": "invalid_tool_call"}],
         additional_kwargs={MALFORMED_AT: [0]},
     )
-    first, second = wire_form(message, ReasoningPolicy())["tool_calls"]
+    first, second = wire_form(message, WireRules())["tool_calls"]
     assert (first["id"], second["id"]) == ("c0", "c1")
     assert json.loads(first["function"]["arguments"]) == {"malformed_arguments": '{"path": "a'}
     assert json.loads(second["function"]["arguments"]) == CALL["args"]

@@ -11,6 +11,7 @@ from tests.server.listener import Listener
 from tests.server.replies import Call, Cut, Raw, Reply, as_message, fail, text
 from tests.server.request import Request
 from tests.server.rules import refusal
+from tests.server.strict import StrictProfile
 
 _NO_RETRY = {"x-should-retry": "false"}
 Scripted = Reply | Call | Callable[[Request], Reply | Call]
@@ -51,6 +52,8 @@ class ScriptedServer:
         violations: Requests that the real API would reject; answered with 400 (or 404 for a path).
         errors: Exceptions from functions in the script, including failed assertions; with 500.
         strict: Whether requests are checked against the rules of the real API.
+        profile: Rules of a strict server, which refuses requests without using up the script.
+        refused: The requests that it has refused.
         models: The names that `/v1/models` lists.
         looks: The requests for it, and others that are not chat requests.
         pages: Responses at other paths, as a product has them.
@@ -62,6 +65,7 @@ class ScriptedServer:
     ) -> None:
         """Listen; chat requests are accepted at `path`, or at any path if it is empty."""
         self.strict = True
+        self.profile: StrictProfile | None = None
         self._scheme = "https" if tls else "http"
         self._path = path
         self.models = ["scripted"]
@@ -75,6 +79,7 @@ class ScriptedServer:
         """Forget all requests and scripts."""
         self.requests: list[Request] = []
         self.unexpected: list[Request] = []
+        self.refused: list[Request] = []
         self.violations: list[str] = []
         self.errors: list[Exception] = []
         self._routes: list[Queue] = []
@@ -177,6 +182,11 @@ class ScriptedServer:
         if self.strict and (reason := refusal(request)):
             self.violations.append(f"{reason} {request}")
             return fail(400, message=reason)
+        if self.profile is not None:
+            response = self.profile.refuse(request.body)
+            if response is not None:
+                self.refused.append(request)
+                return response
         if self.repeats and (said := request.sent_back):
             return text(said)
         with self._changed:

@@ -35,6 +35,7 @@ from manus.models.tokens import (
 from manus.nodes.context.turns import format_arguments, is_summary, split_turns
 from manus.prompts.agent import SENT_MEANWHILE
 from manus.prompts.sources import framed
+from manus.prompts.tools import IMAGE_LEFT_OUT
 from manus.state.messages import (
     DESCRIPTION,
     SOURCE,
@@ -52,7 +53,6 @@ from manus.state.text import sanitize
 if TYPE_CHECKING:
     from manus.nodes.active_run import ActiveRun
 
-IMAGE_LEFT_OUT = "[An image was left out here: this model does not see images.]"
 USER = 0.5
 """Share of the room for all user messages; the oldest large ones are truncated first."""
 _QUESTION = 0.75
