@@ -33,8 +33,19 @@ _CERTAIN = re.compile(
     re.I,
 )
 _BARE_CALL = r"^[ \t]*(?=\{\s*[\"']|\[\s*\{|\[?(?:NAMES)[ \t]*(?:\(|\n\s*\{))"
-_MAY_OPEN = re.compile(r"^[ \t]*(?:[\[{>✿]|\w[\w ]{0,15}$)|<[^<>\n]{0,80}$|\[[A-Z_]*$|\bt(?:o=?)?$")
+_LABELS = (
+    "action input:",
+    "tool call:",
+    "function call:",
+    "arguments:",
+    "parameters:",
+    "functools[",
+)
+_MAY_OPEN = re.compile(r"^[ \t]*[\[{>✿]|<[^<>\n]{0,80}$|\[[A-Z_]*$|\bt(?:o=?)?$")
 """The end of a line in which a mark may begin."""
+_LONGEST_MARK = 256
+_LONG_LINE = 4_000
+"""Characters."""
 _NAMESPACE = re.compile(r"^(?:functions?|tools|default_api)[.:]")
 
 
@@ -73,6 +84,10 @@ class OfferedTools:
         is_known = not mark.startswith("<") or bool(words & CALL_WORDS) or mark.strip("<>") in self
         return is_known and starts_line(opening)
 
+    def may_start(self, text: str) -> bool:
+        """Return whether a line that begins like this may become a label, or the name of a tool."""
+        return any(start.startswith(text) for start in (*_LABELS, *self._schemas))
+
     def properties(self, name: str) -> Json:
         """Return the schemas of a tool's arguments; empty for an unknown tool."""
         properties = self._schemas.get(name.lower(), {}).get("properties")
@@ -108,6 +123,11 @@ class TextHolder:
             self._is_in_fence ^= line.lstrip().startswith(("```", "~~~"))
             self._line = rest
             self._released = 0
+        if self._released > _LONG_LINE and not self._is_holding:
+            # what is read again with each chunk stays short; the letter keeps it in mid-line
+            start = self._released - _LONGEST_MARK
+            self._line = f"x{self._line[start:]}"
+            self._released = _LONGEST_MARK + 1
         return "".join(released)
 
     def end(self) -> str:
@@ -121,8 +141,10 @@ class TextHolder:
             return line[start:]
         partial = None if is_whole else _MAY_OPEN.search(line)
         hold_at = partial.start() if partial else len(line)
+        if not is_whole and self._tools.may_start(line.strip().lower()):
+            hold_at = 0
         code = [match.span() for match in INLINE_CODE.finditer(line)]
-        for opening in self._tools.opening.finditer(line):
+        for opening in self._tools.opening.finditer(line, max(0, start - _LONGEST_MARK)):
             position = opening.start()
             is_in_code = any(first <= position < last for first, last in code)
             if is_in_code or not self._tools.may_open(opening):

@@ -201,6 +201,16 @@ def test_markup_that_cannot_be_read_is_no_answer(subtests: pytest.Subtests) -> N
             assert read_call.arguments.startswith("…"), "reported like any malformed call"
 
 
+def test_an_answer_is_shown_as_it_arrives() -> None:
+    pieces = [" The", " sum", " is", " 12.", "\n"]
+    assert [*map(TextHolder(TOOLS).feed, pieces)] == pieces
+    long_line = ["word "] * 2_000
+    assert [*map(TextHolder(TOOLS).feed, long_line)] == long_line
+    holder = TextHolder(TOOLS)
+    shown = [*map(holder.feed, (*long_line, "<tool_call>", "{"))]
+    assert "<" not in "".join(shown)
+
+
 def test_a_stream_shows_no_markup(subtests: pytest.Subtests) -> None:
     for reply in (*DIALECTS.values(), *ANSWERS):
         for size in (1, 3, 50):
