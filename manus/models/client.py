@@ -27,7 +27,7 @@ from manus.models.ledger import UsageLedger
 from manus.models.prices import Pricing
 from manus.models.providers import DEFAULT_MODEL, build_endpoint, get_address
 from manus.models.recording import Recorder
-from manus.models.retry import SentRequest, with_retries
+from manus.models.retry import LimitedRequest, with_retries
 from manus.models.server_window import ModelServer
 from manus.models.tokens import (
     TOKENS,
@@ -199,7 +199,7 @@ class ModelClient:
 
         The call is cancelled when the budget's time runs out.
         """
-        sent = SentRequest(request, endpoint.max_tokens)
+        sent = LimitedRequest(request, endpoint.max_tokens)
 
         async def ask() -> Reply:
             return await self._ask_once(endpoint, sent.request)

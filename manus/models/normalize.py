@@ -24,7 +24,7 @@ from manus.models.reasoning import (
     SealedReader,
 )
 from manus.models.text_calls import read_text_calls
-from manus.models.text_marks import OfferedTools, TextHolder
+from manus.models.text_marks import TextHolder, ToolIndex
 from manus.models.tokens import usage_metadata
 from manus.models.tool_calls import try_parse_arguments, with_calls
 from manus.state.messages import broke_off
@@ -55,7 +55,7 @@ class ReplyReader:
         """The position in `_calls` of the newest call of each index."""
         self._choice: Any = None
         """The index of the choice that is read; a server may send several."""
-        self._tools = OfferedTools(tools)
+        self._tools = ToolIndex(tools)
         self._holder = TextHolder(self._tools) if tools else None
         self._splitter = ReasoningSplitter()
         self._sealed: SealedReader | None = None

@@ -16,7 +16,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
 from manus.models.text_calls import read_text_calls
-from manus.models.text_marks import OfferedTools
+from manus.models.text_marks import ToolIndex
 from manus.models.tool_calls import with_calls
 from manus.prompts import tools as prompts
 from manus.state.messages import (
@@ -103,7 +103,7 @@ def with_text_calls(
     """
     if has_calls(message) or not isinstance(message.content, str):
         return message
-    offered = OfferedTools(tools)
+    offered = ToolIndex(tools)
     read = read_text_calls(message.content, offered, may_continue=is_prompted)
     if read.is_unreadable:
         message.additional_kwargs[CALLS_IN_TEXT] = UNREADABLE

@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 
 @dataclass(slots=True)
-class SentRequest:
+class LimitedRequest:
     """A request in the form in which it is sent, and the length of the reply that it allows."""
 
     request: ModelRequest

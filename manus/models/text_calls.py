@@ -23,7 +23,7 @@ from manus.models.text_marks import (
     MARK,
     WORDS,
     Json,
-    OfferedTools,
+    ToolIndex,
     is_certain,
     starts_line,
 )
@@ -72,7 +72,7 @@ class TextCalls(NamedTuple):
     """Whether it contains the markup of a call from which no call can be read."""
 
 
-def read_text_calls(text: str, tools: OfferedTools, *, may_continue: bool = False) -> TextCalls:
+def read_text_calls(text: str, tools: ToolIndex, *, may_continue: bool = False) -> TextCalls:
     """Return the calls at the end of a text.
 
     `may_continue`: text after a call, or between two, is allowed.
@@ -119,7 +119,7 @@ def _is_meant_as_call(text: str, opening: re.Match[str]) -> bool:
 class _Reader:
     """Reads calls from a position in a text until something else follows."""
 
-    def __init__(self, text: str, position: int, tools: OfferedTools, *, is_certain: bool) -> None:
+    def __init__(self, text: str, position: int, tools: ToolIndex, *, is_certain: bool) -> None:
         self.calls: list[ReadCall] = []
         self.position = position
         self._text = text

@@ -60,7 +60,7 @@ def starts_line(match: re.Match[str]) -> bool:
     return not match.string[line_start : match.start()].strip()
 
 
-class OfferedTools:
+class ToolIndex:
     """The tools of a request, by name."""
 
     def __init__(self, tools: Sequence[Mapping[str, Any]]) -> None:
@@ -103,7 +103,7 @@ class OfferedTools:
 class TextHolder:
     """Holds back streamed text from the point where a call may begin."""
 
-    def __init__(self, tools: OfferedTools) -> None:
+    def __init__(self, tools: ToolIndex) -> None:
         self._tools = tools
         self._line = ""
         self._released = 0

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from manus.models.text_calls import read_text_calls
-from manus.models.text_marks import OfferedTools, TextHolder
+from manus.models.text_marks import TextHolder, ToolIndex
 from tests.helpers.agent import ScriptedAgent, assert_paired
 from tests.server import Scripted, build_chunk, reply_stream, text
 
@@ -22,7 +22,7 @@ SCHEMAS: dict[str, dict[str, Any]] = {
     "append": {"path": {"type": "string"}, "line": {"type": "string"}},
     "poll": {},
 }
-TOOLS = OfferedTools(
+TOOLS = ToolIndex(
     [
         {"type": "function", "function": {"name": name, "parameters": {"properties": properties}}}
         for name, properties in SCHEMAS.items()
