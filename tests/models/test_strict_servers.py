@@ -34,7 +34,15 @@ def shared() -> Iterator[tuple[ScriptedServer, ScriptedServer]]:
         yield strict, lenient
 
 
-@pytest.fixture(params=PROFILES)
+QUICK = ("mistral", "gemini", "vllm", "ollama")
+"""Profiles that together need every kind of change; the others run with `--exhaustive`."""
+
+
+def _as_param(name: str) -> Any:
+    return name if name in QUICK else pytest.param(name, marks=pytest.mark.exhaustive)
+
+
+@pytest.fixture(params=map(_as_param, PROFILES))
 async def strict(
     request: pytest.FixtureRequest,
     shared: tuple[ScriptedServer, ScriptedServer],
