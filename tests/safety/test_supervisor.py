@@ -101,9 +101,13 @@ async def test_a_program_ends_as_without_a_supervisor(session: Session, code: st
 
 
 async def test_a_program_cannot_outlive_its_supervisor(session: Session, tmp_path: Path) -> None:
-    """If it is killed anyway, for example by the user, the program itself ends with it."""
+    """If it is killed anyway, for example by the user, the program itself ends with it.
+
+    The programs that it has started do not: here there are none.
+    """
     bash = Bash(session=session)
-    work = asyncio.ensure_future(bash.observe(command="echo $$ > pids; sleep 4712", timeout=60))
+    command = "echo $$ > pids; exec sleep 4712"
+    work = asyncio.ensure_future(bash.observe(command=command, timeout=60))
     await until(lambda: (tmp_path / "pids").exists() and read_pids(tmp_path))
     [pid] = read_pids(tmp_path)
     supervisor = psutil.Process(int(pid)).parent()

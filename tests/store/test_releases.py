@@ -5,8 +5,6 @@ Written by `scripts/write_store.py`. Each contains the same threads: `agent` (tw
 the second of three steps was executed).
 """
 
-import fcntl
-import os
 import shutil
 import tarfile
 from collections.abc import Iterator
@@ -18,6 +16,7 @@ import pytest
 from scripts.write_store import DUMP
 from tests.cli.program import Program
 from tests.flow.helpers import is_planner, is_step, is_summary, makes, succeeds
+from tests.helpers.locks import lock_folder
 from tests.server import ScriptedServer, call, text
 from tests.store.postgres_server import PostgresServer
 
@@ -39,22 +38,22 @@ def old(request: pytest.FixtureRequest, server: ScriptedServer) -> Iterator[Prog
     version, _, kind = request.param.name.removesuffix(".tar.xz").rpartition("-")
     # checkpoints contain this path; two concurrent test runs must not use it
     home = Path("/tmp") / f"manus-store-{version}"
-    lock = os.open(home.parent, os.O_RDONLY)
-    fcntl.flock(lock, fcntl.LOCK_EX)
-    shutil.rmtree(home, ignore_errors=True)
-    home.mkdir(mode=0o700)
-    with tarfile.open(request.param) as archive:
-        archive.extractall(home, filter="data")
-    environment = {"MANUS_BASE_URL": server.base_url, "MANUS_MODEL": "scripted"}
-    if kind == "postgres":
-        environment["MANUS_CHECKPOINT"] = _restore(request, home / DUMP)
-    program = Program(home, environment)
-    try:
-        yield program
-    finally:
-        program.end_leftovers()
-        shutil.rmtree(home)
-        os.close(lock)
+    with lock_folder(home.parent, "another test run that reads old stores"):
+        shutil.rmtree(home, ignore_errors=True)
+        home.mkdir(mode=0o700)
+        with tarfile.open(request.param) as archive:
+            # the parameter `filter` is newer than Python 3.11.2
+            archive.extraction_filter = getattr(tarfile, "data_filter", None)
+            archive.extractall(home)
+        environment = {"MANUS_BASE_URL": server.base_url, "MANUS_MODEL": "scripted"}
+        if kind == "postgres":
+            environment["MANUS_CHECKPOINT"] = _restore(request, home / DUMP)
+        program = Program(home, environment)
+        try:
+            yield program
+        finally:
+            program.end_leftovers()
+            shutil.rmtree(home)
 
 
 def _restore(request: pytest.FixtureRequest, dump: Path) -> str:
