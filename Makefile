@@ -3,6 +3,9 @@
 
 # Another Python version, in its own environment: `make test PYTHON=3.13`.
 PYTHON =
+# The newest published versions instead of those in requirements/: `make test PYTHON=3.13 PINS=none`.
+PINS ?=
+export PINS
 SETUP := ./scripts/setup.sh $(if $(PYTHON),--python $(PYTHON))
 BIN := .venv$(if $(PYTHON),-$(PYTHON))/bin
 

@@ -9,6 +9,8 @@
 #
 # `--python 3.13` before the command selects another environment, .venv-3.13, with that Python.
 #
+# PINS=none in the environment installs the newest published versions that pyproject.toml allows.
+#
 # Needs only a POSIX shell and Python >= 3.11; see README.md for the commands that call it.
 set -eu
 cd "$(dirname "$0")/.."
@@ -114,6 +116,10 @@ run_uv() {
 }
 
 install_with_uv() { # install_with_uv run|dev
+    if [ "${PINS:-}" = none ]; then
+        run_uv pip install --quiet --python "$VENV" --compile-bytecode --upgrade --group dev --editable .
+        return
+    fi
     run_uv pip install --quiet --python "$VENV" --compile-bytecode -r "requirements/$1.txt" &&
         run_uv pip install --quiet --python "$VENV" --no-deps --editable .
 }
@@ -128,7 +134,7 @@ install_with_pip() { # install_with_pip run|dev
 
 # Everything that an environment depends on, including the folder, which scripts and the .pth file name.
 fingerprint() {
-    { pwd; "$VENV/bin/python" -VV; cat pyproject.toml requirements/run.txt requirements/dev.txt; } |
+    { pwd; echo "${PINS:-}"; "$VENV/bin/python" -VV; cat pyproject.toml requirements/run.txt requirements/dev.txt; } |
         cksum
 }
 
@@ -168,7 +174,7 @@ set_up() { # set_up run|dev
     is_whole || make_venv
     rm -f "$STAMP"
     pwd >"$VENV/.place"
-    install_with_uv "$level" || install_with_pip "$level" ||
+    install_with_uv "$level" || { [ "${PINS:-}" != none ] && install_with_pip "$level"; } ||
         die 'The packages could not be installed: see above (is there a network?).'
     # Written last, so that an interrupted setup does not count as a finished one.
     echo "$level $(fingerprint)" >"$STAMP"
