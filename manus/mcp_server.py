@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import io
+import logging
 import os
 import secrets
 import signal
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from typing import Any
 
 import anyio
 import uvicorn
 from langchain_core.utils.function_calling import convert_to_openai_tool
-from mcp import types
-from mcp.server.fastmcp import FastMCP
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from manus.config.run_settings import resolve_settings
@@ -37,13 +37,13 @@ from manus.state.agent import ToolTask
 from manus.state.errors import ManusError, UsageError
 from manus.store.open_store import open_store
 from manus.store.threads import read_thread
+from manus.tools.mcp.sdk import OpenTools, Report, open_http_app, serve_stdio
 
 TOKEN = "MANUS_MCP_TOKEN"
 _NOT_SERVED = frozenset({"ask_human", "skill", "delegate", "remember", "terminate", "planning"})
 """Tools that only make sense within a run."""
 _SHUTDOWN_TIMEOUT = 3
 """Seconds for running requests after a stop signal."""
-Report = Callable[[str], Awaitable[None]]
 
 
 class Task(BaseModel):
@@ -75,18 +75,16 @@ class ClientTools:
         ]
         self._catalog = build_catalog(entries, self.session)
 
-    def list_definitions(self) -> list[types.Tool]:
+    def list_definitions(self) -> list[dict[str, Any]]:
         """Return the tools in the form of the protocol."""
         functions = [convert_to_openai_tool(tool)["function"] for tool in self._catalog]
         functions.append({**convert_to_openai_tool(Task)["function"], "name": "run"})
         return [
-            types.Tool(name=f["name"], description=f["description"], inputSchema=f["parameters"])
+            {"name": f["name"], "description": f["description"], "inputSchema": f["parameters"]}
             for f in functions
         ]
 
-    async def call(
-        self, name: str, arguments: dict[str, Any], report: Report
-    ) -> types.CallToolResult:
+    async def call(self, name: str, arguments: dict[str, Any], report: Report) -> dict[str, Any]:
         """Run a tool call. A cancelled call cleans up while others are served."""
         work = self._work(arguments, report) if name == "run" else self._call(name, arguments)
         task = asyncio.create_task(work)
@@ -96,17 +94,15 @@ class ClientTools:
             task.cancel()  # outside the client's scope, which would also cancel the cleanup
             raise
 
-    async def _call(self, name: str, arguments: dict[str, Any]) -> types.CallToolResult:
+    async def _call(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
         key = secrets.token_hex(8)
         task = ToolTask(index=0, id=key, name=name, args=arguments)
         result = await call_tool(task, session=self.session, catalog=self._catalog, key=key)
         message = result.message
-        return types.CallToolResult(
-            content=[_block(part) for part in message.content_blocks],
-            isError=message.status == "error",
-        )
+        content = [_block(part) for part in message.content_blocks]
+        return {"content": content, "isError": message.status == "error"}
 
-    async def _work(self, arguments: dict[str, Any], report: Report) -> types.CallToolResult:
+    async def _work(self, arguments: dict[str, Any], report: Report) -> dict[str, Any]:
         """Run a task in the workspace to its end or its question, reporting its calls."""
         try:
             outcome = await self._run(Task.model_validate(arguments), report)
@@ -115,8 +111,7 @@ class ClientTools:
         has_question = bool(outcome.questions)
         hint = f"\n(Answer with `thread` {outcome.thread_id}.)" if has_question else ""
         result = _text_result(outcome.output + hint, is_error=not (outcome.success or has_question))
-        result.structuredContent = outcome.as_json()
-        return result
+        return {**result, "structuredContent": outcome.as_json()}
 
     async def _run(self, task: Task, report: Report) -> Outcome:
         async def show(_: str, event: Any) -> None:
@@ -142,50 +137,27 @@ class ClientTools:
             return await run_job(job, ["custom"], show)
 
 
-def _text_result(text: str, *, is_error: bool) -> types.CallToolResult:
-    content: list[types.ContentBlock] = [types.TextContent(type="text", text=text)]
-    return types.CallToolResult(content=content, isError=is_error)
+def _text_result(text: str, *, is_error: bool) -> dict[str, Any]:
+    return {"content": [{"type": "text", "text": text}], "isError": is_error}
 
 
-def _block(part: Any) -> types.ContentBlock:
+def _block(part: Any) -> dict[str, Any]:
     if part["type"] == "image":
-        return types.ImageContent(type="image", data=part["base64"], mimeType=part["mime_type"])
-    return types.TextContent(type="text", text=part["text"])
+        return {"type": "image", "data": part["base64"], "mimeType": part["mime_type"]}
+    return {"type": "text", "text": part["text"]}
 
 
-class ToolServer(FastMCP[ClientTools]):
-    """MCP server with separate tools and a separate session per client."""
-
-    def __init__(
-        self, settings: Settings, profile: str, workspace: Workspace, host: str = "127.0.0.1"
-    ) -> None:
-        @asynccontextmanager
-        async def lifespan(_: Any) -> AsyncIterator[ClientTools]:
-            tools = await asyncio.to_thread(ClientTools, settings, profile, workspace)
-            try:
-                yield tools
-            finally:
-                with anyio.CancelScope(shield=True):
-                    await tools.session.close()
-
-        super().__init__("manus", host=host, log_level="ERROR", lifespan=lifespan)
-
-    async def list_tools(self) -> list[types.Tool]:
-        """Return the tools in the form of the protocol."""
-        return self.get_context().request_context.lifespan_context.list_definitions()
-
-    async def call_tool(self, name: str, arguments: dict[str, Any]) -> Any:
-        """Run a call; the tools report invalid arguments themselves."""
-        context = self.get_context()
-        calls = 0
-
-        async def report(line: str) -> None:
-            nonlocal calls
-            calls += 1
-            await context.report_progress(calls, message=line)  # only if the client requested it
-
-        tools: ClientTools = context.request_context.lifespan_context
-        return await tools.call(name, arguments, report)
+@asynccontextmanager
+async def open_tools(
+    settings: Settings, profile: str, workspace: Workspace
+) -> AsyncIterator[ClientTools]:
+    """Provide the tools of one client, in a session of its own."""
+    tools = await asyncio.to_thread(ClientTools, settings, profile, workspace)
+    try:
+        yield tools
+    finally:
+        with anyio.CancelScope(shield=True):
+            await tools.session.close()
 
 
 async def serve(
@@ -197,13 +169,15 @@ async def serve(
     """
     workspace = Workspace(folder)
     await asyncio.to_thread(workspace.prepare)
+    open_client = partial(open_tools, settings, profile, workspace)
+    logging.getLogger("mcp").setLevel(logging.ERROR)
     if address is not None:
-        return await serve_http(ToolServer(settings, profile, workspace, address[0]), *address)
+        return await serve_http(open_client, *address)
     for number in (signal.SIGTERM, signal.SIGHUP):
         # the SDK reads stdin in a thread, which cannot be stopped in any other way
         asyncio.get_running_loop().add_signal_handler(number, end_at_once, 0)
     with _own_streams():
-        await ToolServer(settings, profile, workspace).run_stdio_async()
+        await serve_stdio(open_client)
     return 0
 
 
@@ -236,7 +210,7 @@ def _own_streams() -> Iterator[None]:
         sys.stdin, sys.stdout = original
 
 
-async def serve_http(server: ToolServer, host: str, port: int) -> int:
+async def serve_http(open_client: OpenTools, host: str, port: int) -> int:
     """Serve at /mcp until a stop signal; return the exit code.
 
     Raises:
@@ -260,7 +234,12 @@ async def serve_http(server: ToolServer, host: str, port: int) -> int:
         asyncio.get_running_loop().add_signal_handler(number, lambda: None)
     hosts = {*LOOPBACK_NAMES, host} if is_loopback(host) else {"*"}
     access = AccessPolicy(frozenset(hosts), token=token, token_source="that the server printed")
-    app = Guard(server.streamable_http_app(), lambda: access)
-    config = uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=_SHUTDOWN_TIMEOUT)
-    await uvicorn.Server(config).serve([listener])
+    async with open_http_app(open_client) as app:
+        config = uvicorn.Config(
+            Guard(app, lambda: access),
+            lifespan="off",
+            log_level="error",
+            timeout_graceful_shutdown=_SHUTDOWN_TIMEOUT,
+        )
+        await uvicorn.Server(config).serve([listener])
     return 0

@@ -78,7 +78,7 @@ def test_imported_settings_are_valid_and_all_are_reported(
     assert settings.egress.upstream_proxy == "http://proxy:3128"
     assert settings.search.engines == ("duckduckgo",)
     assert settings.mcp["文件"].args == ("-y", "x")
-    assert settings.mcp["文件"].variables({}) == {"KEY": "hidden"}
+    assert settings.mcp["文件"].variables == {"KEY": "hidden"}
     assert "\n  llm.vision.model: roles.vision.model\n" in result.out
     for theirs in ("llm.vision.api_key", "browser.disable_security", "history.keep"):
         with subtests.test(theirs=theirs):

@@ -49,7 +49,7 @@ def run_checks() -> list[CheckResult]:
         _storage,
         _workspace,
         _sandbox,
-        _browser,
+        check_browser,
         _fonts,
         _mcp,
         _tracing,
@@ -157,7 +157,8 @@ def _sandbox(settings: Settings) -> CheckResult:
     return finding("warning", text, remedy)
 
 
-def _browser(settings: Settings) -> CheckResult:
+def check_browser(settings: Settings) -> CheckResult:
+    """Check whether a browser is installed; it is not started."""
     from playwright.sync_api import Error, sync_playwright
 
     from manus.tools.browser.engine import find_browser
@@ -193,22 +194,23 @@ def _fonts(_: Settings) -> CheckResult:
 
 def _mcp(settings: Settings) -> CheckResult:
     """Check the settings of the MCP servers, without starting or contacting one."""
-    from manus.tools.mcp import NOT_INSTALLED
+    from manus.tools.mcp import find_fault
 
     servers = {name: server for name, server in settings.mcp.items() if server.enabled}
     if not servers:
         return CheckResult("mcp", "ok", "no server configured")
-    if not is_installed("mcp"):
-        return CheckResult("mcp", "warning", f"{len(servers)} configured", NOT_INSTALLED)
+    fault = find_fault()
+    if fault is not None:
+        return CheckResult("mcp", "warning", f"{len(servers)} configured", fault)
     problems = []
     for name, server in servers.items():
-        if server.command is not None and shutil.which(server.command) is None:
-            problems.append(f"{name}: the program `{server.command}` was not found; install it.")
         try:
-            server.variables(os.environ)
-            server.all_headers(os.environ)
+            command = server.expand(os.environ).command
         except SettingsError as error:
             problems.append(f"{name}: {error}; set it, or remove it from the settings.")
+            continue
+        if command is not None and shutil.which(command) is None:
+            problems.append(f"{name}: the program `{server.command}` was not found; install it.")
     text = f"{', '.join(servers)} (`manus mcp list` connects to them)"
     return CheckResult("mcp", "warning" if problems else "ok", text, "\n".join(problems))
 

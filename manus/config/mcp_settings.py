@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 from pydantic import BaseModel, Field, SecretStr, model_validator
 
@@ -13,14 +13,17 @@ from manus.state.errors import SettingsError
 
 Transport = Literal["stdio", "sse", "http"]
 
-_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+
+_EXPANDED = {"command", "args", "env", "url", "headers", "token"}
+"""The fields that may refer to variables."""
 
 
 class McpServer(BaseModel, frozen=True, extra="forbid"):
     """An MCP server: a program to start, or an address. Times are in seconds.
 
-    `${NAME}` in `token` or in a value of `env` or `headers` is replaced by an environment variable
-    of `manus`, so that the file contains no secrets.
+    `${NAME}` in `command`, `args`, `env`, `url`, `headers` or `token` is replaced by an environment
+    variable of `manus`, so that the file contains no secrets. `${NAME:-default}` has a default.
     """
 
     command: str | None = None
@@ -63,7 +66,7 @@ class McpServer(BaseModel, frozen=True, extra="forbid"):
             raise ValueError("a server has either a `command` or a `url`")
         if (self.kind == "stdio") != (self.command is not None):
             raise ValueError("`stdio` needs a `command`, `sse` and `http` need a `url`")
-        if self.url is not None and not self.url.startswith(("http://", "https://")):
+        if self.url is not None and not self.url.startswith(("http://", "https://", "${")):
             raise ValueError("`url` must start with http:// or https://")
         if self.url is None:
             self._refuse_fields(("headers", "token"), "url")
@@ -92,29 +95,53 @@ class McpServer(BaseModel, frozen=True, extra="forbid"):
         """Return the server's command or address, without secrets."""
         return str(self.command) if self.url is None else shown_address(self.url)
 
-    def variables(self, environment: Mapping[str, str]) -> dict[str, str]:
-        """Return the environment variables of the program.
+    def expand(self, environment: Mapping[str, str]) -> McpServer:
+        """Return these settings with the values of the variables that they refer to.
 
         Raises:
-            SettingsError: one refers to a variable that is not set.
+            SettingsError: a variable is not set, and has no default.
         """
-        return _expand_all(self.env, environment)
+        values: dict[str, Any] = {}
+        for field in sorted(_EXPANDED & self.model_fields_set):
+            values[field] = _expand(getattr(self, field), field, environment)
+        url = values.get("url")
+        if url and not url.startswith(("http://", "https://")):
+            raise SettingsError("its `url` does not start with http:// or https://")
+        return self.model_copy(update=values)
 
-    def all_headers(self, environment: Mapping[str, str]) -> dict[str, str]:
-        """Return the headers of each request, including the token; errors as in `variables`."""
-        headers = _expand_all(self.headers, environment)
+    @property
+    def variables(self) -> dict[str, str]:
+        """Return the environment variables of the program."""
+        return {name: value.get_secret_value() for name, value in self.env.items()}
+
+    @property
+    def all_headers(self) -> dict[str, str]:
+        """Return the headers of each request, including the token."""
+        headers = {name: value.get_secret_value() for name, value in self.headers.items()}
         if self.token is not None:
-            headers["Authorization"] = f"Bearer {_expand(self.token, environment)}"
+            headers["Authorization"] = f"Bearer {self.token.get_secret_value()}"
         return headers
 
 
-def _expand_all(values: Mapping[str, SecretStr], environment: Mapping[str, str]) -> dict[str, str]:
-    return {name: _expand(value, environment) for name, value in values.items()}
+def _expand(value: Any, field: str, environment: Mapping[str, str]) -> Any:
+    """Return a value with its variables replaced, in whatever it contains."""
 
+    def find(match: re.Match[str]) -> str:
+        name, default = match.groups()
+        text = environment.get(name)
+        if default is not None:
+            return text or str(default)
+        if text is None:
+            raise SettingsError(f"the environment variable {name} in its `{field}` is not set")
+        return text
 
-def _expand(secret: SecretStr, environment: Mapping[str, str]) -> str:
-    text = secret.get_secret_value()
-    missing = [name for name in _VARIABLE.findall(text) if name not in environment]
-    if missing:
-        raise SettingsError(f"the environment variable {missing[0]} that it refers to is not set")
-    return _VARIABLE.sub(lambda match: environment[match[1]], text)
+    match value:
+        case str():
+            return _VARIABLE.sub(find, value)
+        case SecretStr():
+            return SecretStr(_VARIABLE.sub(find, value.get_secret_value()))
+        case tuple():
+            return tuple(_expand(item, field, environment) for item in value)
+        case dict():
+            return {name: _expand(item, field, environment) for name, item in value.items()}
+    return value

@@ -1,11 +1,14 @@
 """A real MCP server over stdio with many tools: `python many_tools.py COUNT`."""
 
 import sys
+from importlib import import_module
+from typing import Any
 
-from mcp.server.fastmcp import FastMCP
 from pydantic import BaseModel, Field
 
-mcp = FastMCP("many")
+SDK: Any = import_module("mcp.server")
+Server = SDK.FastMCP if hasattr(SDK, "FastMCP") else SDK.MCPServer
+mcp = Server("many")
 
 
 class Address(BaseModel):

@@ -4,25 +4,38 @@
 is its port. With TOKEN in the environment it requires that as a bearer token.
 """
 
+# mypy: disable-error-code="untyped-decorator"
+
 import os
 import socket
 import sys
 import threading
+from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import uvicorn
-from mcp.server.fastmcp import Context, FastMCP, Image
 from mcp.types import SamplingMessage, TextContent, ToolAnnotations
 from pydantic import BaseModel
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+IS_FIRST = version("mcp").startswith("1.")
+SDK: Any = import_module("mcp.server.fastmcp" if IS_FIRST else "mcp.server.mcpserver")
+FastMCP: Any = SDK.FastMCP if IS_FIRST else SDK.MCPServer
+if TYPE_CHECKING:
+    Context: TypeAlias = Any
+    Image: TypeAlias = Any
+else:
+    Context, Image = SDK.Context, SDK.Image
+
 PIXEL = b"\x89PNG\r\n\x1a\n"
 mcp = FastMCP("odd")
 
 
-@mcp.tool(annotations=ToolAnnotations(readOnlyHint=True))
+@mcp.tool(annotations=ToolAnnotations.model_validate({"readOnlyHint": True}))
 def add(a: int, b: int) -> int:
     """Add two numbers."""
     return a + b
@@ -61,7 +74,7 @@ def note_and_freeze(line: str) -> str:
 @mcp.tool()
 def fail() -> str:
     """Raise an error."""
-    raise ValueError("the tide is out")
+    raise import_module(f"{SDK.__name__}.exceptions").ToolError("the tide is out")
 
 
 @mcp.tool()
@@ -75,21 +88,21 @@ class Colour(BaseModel):
 
 
 @mcp.tool()
-async def paint(context: Context) -> str:  # type: ignore[type-arg]
+async def paint(context: Context) -> str:
     """Paint in a color that the user chooses."""
     answer = await context.elicit("Which\ncolour?", Colour)
     return f"painted, {answer.action}"
 
 
 @mcp.tool()
-async def think(context: Context) -> str:  # type: ignore[type-arg]
+async def think(context: Context) -> str:
     """Let the client's model think."""
     request = SamplingMessage(role="user", content=TextContent(type="text", text="Think."))
     return str(await context.session.create_message([request], max_tokens=10))
 
 
 @mcp.tool()
-async def grow(context: Context) -> str:  # type: ignore[type-arg]
+async def grow(context: Context) -> str:
     """Add a tool, and announce it."""
     mcp.add_tool(lambda: "grown", name="grown", description="New.")
     await context.session.send_tool_list_changed()

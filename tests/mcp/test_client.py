@@ -9,8 +9,6 @@ from unittest.mock import AsyncMock
 
 import psutil
 import pytest
-from mcp import types
-from pydantic import AnyUrl
 
 from manus.config.mcp_settings import McpServer
 from manus.execution.base import AgentTool
@@ -54,7 +52,7 @@ async def test_a_server_at_an_address_requires_a_token_and_is_reconnected(
         with odd_at_address(kind, port, TOKEN="open sesame"):
             assert (await catalog.execute("mcp_mine_add", {"a": 2, "b": 3})).text == "5"
     with pytest.raises(SettingsError, match="THE_TOKEN"):
-        mine.all_headers({})
+        mine.expand({})
 
 
 def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
@@ -204,16 +202,22 @@ async def test_results_of_a_server_and_requests_it_may_not_make(
 
 async def test_other_content_than_text_is_kept_as_image_or_file(tmp_path: Path) -> None:
     workspace = session_in(tmp_path).workspace
-    data, uri = base64.b64encode(b"RIFF").decode(), AnyUrl("odd://tides")
-    text = types.TextResourceContents(uri=uri, text="Das Meer 海")
-    png = types.BlobResourceContents(uri=uri, mimeType="image/png", blob=data)
-    content: list[types.ContentBlock] = [
-        types.ResourceLink(type="resource_link", uri=uri, name="tides", mimeType="text/csv"),
-        *(types.EmbeddedResource(type="resource", resource=result) for result in (text, png)),
-        types.AudioContent(type="audio", data=data, mimeType="audio/x-wav"),
+    data, uri = base64.b64encode(b"RIFF").decode(), "odd://tides"
+    text = {"uri": uri, "text": "Das Meer 海"}
+    png = {"uri": uri, "mimeType": "image/png", "blob": data}
+    content = [
+        {"type": "resource_link", "uri": uri, "name": "tides", "mimeType": "text/csv"},
+        *({"type": "resource", "resource": resource} for resource in (text, png)),
+        {"type": "audio", "data": data, "mimeType": "audio/x-wav"},
+        {"type": "text", "text": None},
+        "tide",
     ]
-    observation = await to_observation(types.CallToolResult(content=content), workspace)
-    link, embedded, poem, sound = observation.text.splitlines()
+    observation = await to_observation({"content": content}, workspace)
+    link, embedded, poem, sound, *invalid = observation.text.splitlines()
+    assert invalid == [
+        '[content that does not follow the protocol: {"type": "text", "text": null}]',
+        '[content that does not follow the protocol: "tide"]',
+    ]
     assert link == "[resource tides (text/csv): odd://tides]"
     assert (embedded, poem) == ("[resource odd://tides]", "Das Meer 海")
     assert [image.mime for image in observation.images] == ["image/png"]

@@ -1,5 +1,6 @@
 """This program as an MCP server, with the protocol's own client."""
 
+import asyncio
 import base64
 import json
 import os
@@ -8,35 +9,36 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import httpx
 import psutil
 import pytest
-from mcp import ClientSession, types
-from mcp.client.streamable_http import streamable_http_client
-from mcp.shared.memory import create_connected_server_and_client_session
+from mcp.shared.memory import create_client_server_memory_streams
 
 from manus.cli.commands.mcp import list_servers
 from manus.config.mcp_settings import McpServer
 from manus.config.safety_settings import SandboxSettings
 from manus.config.settings import Settings
 from manus.execution.workspace import Workspace
-from manus.mcp_server import TOKEN, ToolServer, serve_http
+from manus.mcp_server import TOKEN, open_tools, serve_http
 from manus.state.errors import UsageError
+from manus.tools.mcp.sdk import connect_address, serve_streams
 from tests.cli.program import wait_for_file
 from tests.helpers.processes import processes_in, until
 from tests.helpers.sandboxes import Kind, with_sandbox
 from tests.helpers.tools import RED_DOT
+from tests.mcp.client import Client, get_text, open_client
 from tests.mcp.conftest import ODD, odd
 from tests.server import ScriptedServer, replies
 
 COMMAND = ["-m", "manus", "mcp", "serve", "--profile", "swe", "--workspace", "work"]
 
-Serve = Callable[[str], AbstractAsyncContextManager[ClientSession]]
+Serve = Callable[[str], AbstractAsyncContextManager[Client]]
 
 
 pytestmark = pytest.mark.environ(MANUS_MODEL="scripted", PYTHONPATH=str(Path(__file__).parents[2]))
@@ -52,11 +54,17 @@ def environment(server: ScriptedServer, monkeypatch: pytest.MonkeyPatch) -> dict
 def served(tmp_path: Path, environment: dict[str, str]) -> Serve:
     """Provide a client of a server in this process, which serves a profile."""
 
-    def serving(profile: str) -> AbstractAsyncContextManager[ClientSession]:
+    @asynccontextmanager
+    async def serving(profile: str) -> AsyncIterator[Client]:
         workspace = Workspace(tmp_path / "work")
         workspace.prepare()
-        server = ToolServer(with_sandbox(Settings()), profile, workspace)
-        return create_connected_server_and_client_session(server)
+        opening = partial(open_tools, with_sandbox(Settings()), profile, workspace)
+        async with create_client_server_memory_streams() as (client_streams, server_streams):
+            server = asyncio.create_task(serve_streams(opening, server_streams))
+            async with open_client(client_streams) as client:
+                yield client
+            await client_streams[1].aclose()
+            await server
 
     return serving
 
@@ -68,25 +76,20 @@ class Heard(list[str]):
         self.append(str(message))
 
 
-def get_text(result: types.CallToolResult) -> str:
-    return "\n".join(part.text for part in result.content if isinstance(part, types.TextContent))
-
-
 async def test_tools_work_in_one_session(served: Serve, tmp_path: Path) -> None:
     async with served("swe") as client:
         (tmp_path / "work/dot.png").write_bytes(base64.b64decode(RED_DOT))
-        offered = [tool.name for tool in (await client.list_tools()).tools]
-        assert offered == ["bash", "str_replace_editor", "run"]
+        assert await client.list_tools() == ["bash", "str_replace_editor", "run"]
         await client.call_tool("bash", {"command": "x=5; echo 1 > a.txt"})
         assert get_text(await client.call_tool("bash", {"command": "echo $x"})).startswith("5\n")
         unfit = await client.call_tool("bash", {"comand": "ls"})
-        assert unfit.isError
+        assert unfit["isError"]
         assert "`command`?" in get_text(unfit)
-        assert (await client.call_tool("nothing", {})).isError
+        assert (await client.call_tool("nothing", {}))["isError"]
         result = await client.call_tool(
             "str_replace_editor", {"command": "view", "path": "dot.png"}
         )
-        assert [p.mimeType for p in result.content if p.type == "image"] == ["image/png"]
+        assert [p["mimeType"] for p in result["content"] if p["type"] == "image"] == ["image/png"]
     assert (tmp_path / "work" / "a.txt").read_text() == "1\n"
 
 
@@ -95,9 +98,9 @@ async def test_runs_report_their_progress_and_ask(served: Serve, server: Scripte
     lines = Heard()
     async with served("manus") as client:
         result = await client.call_tool("run", {"request": "Greet."}, progress_callback=lines)
-        assert (get_text(result), result.isError) == ("It says hello.", False)
-        assert (result.structuredContent or {})["stop_reason"] == "answered"
-        assert (await client.call_tool("run", {})).isError
+        assert (get_text(result), result["isError"]) == ("It says hello.", False)
+        assert result["structuredContent"]["stop_reason"] == "answered"
+        assert (await client.call_tool("run", {}))["isError"]
         assert lines == ["bash: echo hello"]
 
         server.script(
@@ -107,15 +110,15 @@ async def test_runs_report_their_progress_and_ask(served: Serve, server: Scripte
         )
         result = await client.call_tool("run", {"request": "Tea.", "plan": True})
         assert get_text(result) == "There is tea."
-        [step] = (result.structuredContent or {})["plan"]["steps"]
+        [step] = result["structuredContent"]["plan"]["steps"]
         assert step["status"] == "completed"
 
         colour = replies.call("ask_human", inquire="Which colour?")
         server.script(colour, replies.text("Blue it is."))
         waiting = await client.call_tool("run", {"request": "Paint."})
-        assert not waiting.isError
+        assert not waiting["isError"]
         assert get_text(waiting).startswith("Which colour?")
-        thread = (waiting.structuredContent or {})["thread_id"]
+        thread = waiting["structuredContent"]["thread_id"]
         answer = await client.call_tool("run", {"thread": thread, "request": "blue"})
         assert get_text(answer) == "Blue it is."
 
@@ -220,12 +223,11 @@ async def test_over_http_with_a_generated_token(
             url, token = (process.stderr.readline().rpartition(" ")[2].strip() for _ in range(2))
             bearing = {"Authorization": f"Bearer {token}"}
             lines = Heard()
+            options = {"headers": bearing, "timeout": 60}
             async with (
-                httpx.AsyncClient(headers=bearing, timeout=60) as client,
-                streamable_http_client(url, http_client=client) as (read, write, _),
-                ClientSession(read, write) as session,
+                connect_address(url, "http", options) as streams,
+                open_client(streams) as session,
             ):
-                await session.initialize()
                 result = await session.call_tool("run", {"request": "Hi"}, progress_callback=lines)
                 assert get_text(result) == "Good day."
                 assert lines == ["bash: true"]
@@ -242,7 +244,7 @@ async def test_over_http_with_a_generated_token(
 
 
 async def test_no_remote_access_without_a_token(monkeypatch: pytest.MonkeyPatch) -> None:
-    server = ToolServer(Settings(), "swe", Workspace("work"))
+    server = partial(open_tools, Settings(), "swe", Workspace("work"))
     with pytest.raises(UsageError, match=TOKEN):
         await serve_http(server, "0.0.0.0", 0)
     monkeypatch.setenv(TOKEN, "secret")

@@ -7,11 +7,15 @@ import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from manus.cli.notes import print_note
 from manus.runs.options import RunOptions
+
+if TYPE_CHECKING:
+    from manus.config.settings import Settings
 
 _RECORDINGS = Path(__file__).parents[2] / "recordings"
 _MACHINE_SETTINGS = ("MANUS_CHECKPOINT", "MANUS_SANDBOX", "MANUS_BROWSER_PATH", "MANUS_DEBUG")
@@ -25,6 +29,9 @@ class Demo:
     title: str
     request: str
     kind: str = "agent"
+    modules: tuple[str, ...] = ()
+    """Optional packages that its tools import."""
+    uses_browser: bool = False
 
 
 DEMOS = {
@@ -40,11 +47,13 @@ DEMOS = {
         "6,188,41,117\n7,176,36,140\n8,169,35,151\n9,158,39,96\n10,119,33,52\n11,70,24,11\n"
         "12,52,29,2",
         kind="flow",
+        modules=("altair", "pandas", "vl_convert"),
     ),
     "tips": Demo(
         "write a web page, try it in the browser, fix it",
         "create a page tip.html that calculates a tip and each guest's share, and try it in the "
         "browser",
+        uses_browser=True,
     ),
 }
 
@@ -61,8 +70,30 @@ def demo(name: str | None) -> int:
     return 0
 
 
+def _check_needs(demo: Demo, settings: Settings) -> None:
+    """Raise an error if the machine lacks something without which the recording cannot be played.
+
+    Raises:
+        UsageError: something is missing; the message says how to get it.
+    """
+    from manus.cli.doctor import check_browser
+    from manus.runs.configuration import is_installed
+    from manus.state.errors import UsageError
+    from manus.tools.data_visualization import INSTALL
+
+    missing = [module for module in demo.modules if not is_installed(module)]
+    if missing:
+        raise UsageError(f"This demo needs {', '.join(missing)}: {INSTALL}.")
+    if demo.uses_browser and (finding := check_browser(settings)).state != "ok":
+        raise UsageError(f"This demo needs a browser. {finding.remedy}")
+
+
 def play(name: str) -> int:
-    """Play a recorded run in a new folder and write its report there; return the exit code."""
+    """Play a recorded run in a new folder and write its report there; return the exit code.
+
+    Raises:
+        UsageError: the machine lacks something that the demo needs.
+    """
     import secrets
 
     from manus.cli.commands.pages import report
@@ -70,13 +101,10 @@ def play(name: str) -> int:
     from manus.cli.screen import Screen
     from manus.cli.settings import read_settings
     from manus.cli.start_run import start_run
+    from manus.state.errors import UsageError
     from manus.state.request import typed_request
 
     demo = DEMOS[name]
-    Screen().paragraph(
-        "The model's turns in this run were written by hand and are replayed from a recording; the "
-        "tools and their results are real."
-    )
     folder = Path(tempfile.mkdtemp(prefix=f"manus-{name}-"))
     # only settings of the machine apply, no other models, approvals or limits
     for variable in [
@@ -85,10 +113,20 @@ def play(name: str) -> int:
         del os.environ[variable]
     os.environ["XDG_CONFIG_HOME"] = str(folder / ".config")
     os.chdir(folder)
+    settings = read_settings()
+    try:
+        _check_needs(demo, settings)
+    except UsageError:
+        folder.rmdir()
+        raise
+    Screen().paragraph(
+        "The model's turns in this run were written by hand and are replayed from a recording; the "
+        "tools and their results are real."
+    )
     thread = secrets.token_hex(5)
     file = _RECORDINGS / f"{name}.jsonl"
     args = RunOptions(thread=thread, model=f"replay:{file}", workspace=str(folder))
-    code = start_run(demo.kind, args, typed_request(demo.request), read_settings())
+    code = start_run(demo.kind, args, typed_request(demo.request), settings)
     words = [thread, "-o", str(folder / "report.html"), *["--open"] * has_desktop()]
     report.main(words, "manus report", standalone_mode=False)
     return code

@@ -118,19 +118,19 @@ def serve(http: bool, host: str, port: int, profile: str | None, workspace: str 
 
 
 def _settings() -> Settings:
-    """Return the settings, after checking that the MCP package is installed.
+    """Return the settings, after checking that the MCP package can be used.
 
     Raises:
-        UsageError: the package is not installed.
+        UsageError: the package cannot be used.
     """
     from manus.cli.logs import set_up_logging
     from manus.cli.settings import read_settings
-    from manus.runs.configuration import is_installed
     from manus.state.errors import UsageError
-    from manus.tools.mcp import NOT_INSTALLED
+    from manus.tools.mcp import find_fault
 
-    if not is_installed("mcp"):
-        raise UsageError(NOT_INSTALLED.replace("MCP servers are configured, but the", "The"))
+    fault = find_fault()
+    if fault is not None:
+        raise UsageError(fault)
     settings = read_settings()
     set_up_logging()
     return settings

@@ -19,10 +19,7 @@ from manus.execution.session import Session
 
 log = logging.getLogger("manus")
 
-NOT_INSTALLED = (
-    "MCP servers are configured, but their package is not installed: install the extra `mcp` "
-    "(`make setup EXTRAS=mcp`)."
-)
+_REMEDY = "install the extra `mcp` (`make setup EXTRAS=mcp`)."
 
 
 async def load_mcp_tools(catalog: Catalog, session: Session) -> None:
@@ -37,9 +34,25 @@ async def load_mcp_tools(catalog: Catalog, session: Session) -> None:
 
 
 @cache
-def _import_tools() -> Any:
-    """Import the module of the tools; log a warning once and return None if the SDK is missing."""
+def find_fault() -> str | None:
+    """Return why MCP cannot be used here, and what to do, as a sentence; None if it can. Blocking.
+
+    The SDK may be missing, or be a version that has other names.
+    """
     if find_spec("mcp") is None:
-        log.warning("%s The run continues without them.", NOT_INSTALLED)
+        return f"MCP servers need the package `mcp`, which is not installed: {_REMEDY}"
+    try:
+        import_module("manus.tools.mcp.tools")
+    except (ImportError, AttributeError) as error:
+        return f"MCP servers need another version of the package `mcp` ({error}): {_REMEDY}"
+    return None
+
+
+@cache
+def _import_tools() -> Any:
+    """Import the module of the tools; log a warning once and return None if it cannot be used."""
+    fault = find_fault()
+    if fault is not None:
+        log.warning("%s The run continues without them.", fault)
         return None
     return import_module("manus.tools.mcp.tools")

@@ -11,31 +11,34 @@ import hashlib
 import json
 import logging
 from collections.abc import Collection, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 from manus.config.files import read_record, write_record
 from manus.config.mcp_settings import McpServer
-
-if TYPE_CHECKING:
-    from mcp import types
+from manus.tools.mcp.definitions import ToolDefinition
 
 log = logging.getLogger("manus")
 
 _PENDING = "pending"
 """The key of changes that await the user's approval."""
-_PINNED_FIELDS = {"title", "description", "inputSchema", "annotations"}
+_PINNED_FIELDS = {"title", "description", "input_schema", "annotations"}
 """The pinned fields of a tool. Records of older releases lack `annotations`."""
 
 
-def select_trusted(name: str, server: McpServer, tools: list[types.Tool]) -> list[types.Tool]:
+def select_trusted(
+    name: str, server: McpServer, tools: list[ToolDefinition]
+) -> list[ToolDefinition]:
     """Return the tools that match their pins, and log the names of the others. Blocking.
 
     All tools are pinned when the server is used for the first time.
     """
     fingerprint = _fingerprint(server)
     record = read_record(_record_name(name))
-    offered = {tool.name: tool.model_dump(mode="json", include=_PINNED_FIELDS) for tool in tools}
+    offered = {}
+    for tool in tools:
+        fields = tool.model_dump(mode="json", by_alias=True, include=_PINNED_FIELDS)
+        offered[tool.name] = fields
     is_first_use = not record
     pins: dict[str, Any] = offered if is_first_use else record.get(fingerprint, {})
     pinned = {}

@@ -4,34 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 import anyio
-import httpx
-from mcp import ClientSession, McpError, types
 
 from manus.config.mcp_settings import McpServer
 from manus.execution.session import Session
 from manus.prompts.sources import MCP
 from manus.state.errors import ManusError, ToolError, ToolUnavailableError
+from manus.tools.mcp.definitions import ToolDefinition, list_tools, read_definitions
 from manus.tools.mcp.pins import select_trusted
+from manus.tools.mcp.sdk import CONNECTION_CLOSED, ProtocolError, Request, http, open_session
 from manus.tools.mcp.transport import connect
-from manus.version import VERSION
 
 log = logging.getLogger("manus")
 
 T = TypeVar("T")
-Ask = Callable[[ClientSession], Coroutine[Any, Any, T]]
+Ask = Callable[[Request], Awaitable[T]]
 
-_MAX_PAGES = 100
-"""Maximum number of pages of a tool list."""
 _CLOSE_TIMEOUT = 20.0
 """Seconds to wait for a server to exit."""
 _SANDBOX_HINT = " It runs in the sandbox; `sandbox = false` in its settings starts it without one."
-_SESSION_TERMINATED = 32600
-"""The SDK's error code if a server no longer knows our session."""
-_CLIENT = types.Implementation(name="manus", version=VERSION)
 
 
 class LostError(Exception):
@@ -48,7 +42,7 @@ class Connection:
     def __init__(self, server: ServerClient, session: Session) -> None:
         self._server = server
         self._run = session
-        self._session: asyncio.Future[ClientSession] = asyncio.get_running_loop().create_future()
+        self._session: asyncio.Future[Request] = asyncio.get_running_loop().create_future()
         self._last_words = ""
         self._owner = asyncio.create_task(self._hold_open())
 
@@ -81,15 +75,10 @@ class Connection:
         )
 
     async def _hold_open(self) -> None:
-        options: dict[str, Any] = {
-            "client_info": _CLIENT,
-            "message_handler": self._server.on_message,
-        }
-        async with connect(self._server.settings, self._run) as (read, write, last_words):
+        async with connect(self._server.settings, self._run) as (streams, last_words):
             try:
-                async with ClientSession(read, write, **options) as session:
-                    await session.initialize()
-                    self._session.set_result(session)
+                async with open_session(streams, self._server.mark_stale) as request:
+                    self._session.set_result(request)
                     await anyio.sleep_forever()
             finally:
                 self._last_words = last_words()
@@ -100,7 +89,7 @@ class Connection:
         Raises:
             LostError: the connection broke during the request.
             NotSentError: the connection broke before the request.
-            McpError: the server answered with an error.
+            ProtocolError: the server answered with an error.
         """
         if self._owner.done():
             raise NotSentError
@@ -111,13 +100,11 @@ class Connection:
                 return work.result()
             error = self._error()
             # many servers answer 400 or 401, not 404, to a session they do not know
-            is_refused = isinstance(error, httpx.HTTPStatusError) and error.response.is_client_error
-            raise NotSentError if is_refused or isinstance(error, httpx.ConnectError) else LostError
-        except McpError as refusal:
-            if refusal.error.code == types.CONNECTION_CLOSED:
+            is_refused = isinstance(error, http.HTTPStatusError) and error.response.is_client_error
+            raise NotSentError if is_refused or isinstance(error, http.ConnectError) else LostError
+        except ProtocolError as refusal:
+            if refusal.code == CONNECTION_CLOSED:
                 raise LostError from None
-            if refusal.error.code == _SESSION_TERMINATED:
-                raise NotSentError from None
             raise
         except (anyio.ClosedResourceError, anyio.BrokenResourceError):
             raise NotSentError from None
@@ -141,14 +128,14 @@ class Connection:
 
     def _describe_error(self) -> str:
         match error := self._error():
-            case httpx.HTTPStatusError(response=response):
+            case http.HTTPStatusError(response=response):
                 return f"it returned {response.status_code} {response.reason_phrase}".rstrip()
-            case httpx.HTTPError():
+            case http.HTTPError():
                 return f"it cannot be reached ({type(error).__name__})"
             case ManusError():
                 return str(error).rstrip(".")
-            case McpError() if error.error.code != types.CONNECTION_CLOSED:
-                return f"it refused the connection ({error.error.message})"
+            case ProtocolError() if error.code != CONNECTION_CLOSED:
+                return f"it refused the connection ({error})"
         return "it exited at once"
 
 
@@ -159,7 +146,7 @@ class ServerClient:
         self.name = name
         self.source = f"{MCP} {name}"
         self.settings = settings
-        self.tools: list[types.Tool] = []
+        self.tools: list[ToolDefinition] = []
         """The trusted tools; empty if the server is unreachable."""
         self.problem: str | None = None
         """Why the server is unreachable, as a sentence."""
@@ -169,10 +156,9 @@ class ServerClient:
         self._connecting = asyncio.Lock()
         self._listing = asyncio.Lock()
 
-    async def on_message(self, message: Any) -> None:
-        """Handle a message from the server: request the tool list again if it has changed."""
-        if isinstance(getattr(message, "root", None), types.ToolListChangedNotification):
-            self._is_stale = True
+    def mark_stale(self) -> None:
+        """Request the tool list again: the server says that it has changed."""
+        self._is_stale = True
 
     async def refresh(self) -> None:
         """List the tools, if this is the first time or if they changed.
@@ -186,7 +172,8 @@ class ServerClient:
                 # connect first: a new connection marks the tools as stale
                 await self._ensure_connection()
                 self._is_stale = False
-                offered = await self._ask(_list_tools, self.settings.connect_timeout)
+                entries = await self._ask(list_tools, self.settings.connect_timeout)
+                offered = self._read(entries)
                 self.tools = await asyncio.to_thread(
                     select_trusted, self.name, self.settings, offered
                 )
@@ -195,27 +182,35 @@ class ServerClient:
             except ToolUnavailableError as error:
                 self._is_stale = False
                 self.problem = str(error)
-            except (TimeoutError, LostError, McpError) as error:
+            except (TimeoutError, LostError, ProtocolError) as error:
                 why = str(error) or "it did not respond"
                 self.problem = f"The MCP server `{self.name}` does not list its tools: {why}."
             log.warning("%s The run continues without it.", self.problem)
 
-    async def call(self, tool: str, arguments: dict[str, Any]) -> types.CallToolResult:
+    def _read(self, entries: list[Any]) -> list[ToolDefinition]:
+        """Return the tools that are valid, and log a warning about the others."""
+        tools, problems = read_definitions(entries)
+        if problems:
+            log.warning(
+                "The MCP server `%s` offers tools that are not valid; the run continues without "
+                "them: %s.",
+                self.name,
+                ", ".join(problems),
+            )
+        return tools
+
+    async def call(self, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
         """Call a tool. A call that may have taken effect is never repeated.
 
         Raises:
             ToolError: the server refused the call, exited, or did not respond in time.
         """
-        # not `call_tool`, which drops a reply that does not match the server's own schema
-        params = types.CallToolRequestParams(name=tool, arguments=arguments)
-        request = types.ClientRequest(types.CallToolRequest(params=params))
+        params = {"name": tool, "arguments": arguments}
         seconds = self.settings.call_timeout
         try:
-            return await self._ask(
-                lambda session: session.send_request(request, types.CallToolResult), seconds
-            )
-        except McpError as error:
-            raise ToolError(f"The MCP server refused the call: {error.error.message}") from None
+            return await self._ask(lambda request: request("tools/call", params), seconds)
+        except ProtocolError as error:
+            raise ToolError(f"The MCP server refused the call: {error}") from None
         except NotSentError:
             problem = f"The MCP server `{self.name}` could not be reached; do without it."
             raise ToolUnavailableError(problem) from None
@@ -263,16 +258,3 @@ class ServerClient:
     async def close(self) -> None:
         """Close the connection; a server that was started for it has then exited."""
         await self._drop(self._connection)
-
-
-async def _list_tools(session: ClientSession) -> list[types.Tool]:
-    tools: list[types.Tool] = []
-    cursor: str | None = None
-    for _ in range(_MAX_PAGES):
-        params = types.PaginatedRequestParams(cursor=cursor) if cursor else None
-        page = await session.list_tools(params=params)
-        tools.extend(page.tools)
-        cursor = page.nextCursor
-        if not cursor:
-            break
-    return tools

@@ -15,7 +15,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from mcp import types
 from pydantic import Field
 from typing_extensions import override
 
@@ -29,6 +28,7 @@ from manus.execution.session import EVERYTHING, Resource, Session
 from manus.execution.workspace import OBSERVATIONS, Workspace
 from manus.prompts.sources import framed, plain
 from manus.state.errors import ToolError, ToolUnavailableError
+from manus.tools.mcp.definitions import ToolDefinition
 from manus.tools.mcp.server import ServerClient
 
 MAX_NAME = 64
@@ -46,7 +46,7 @@ class McpTool(AgentTool):
     """A tool of an MCP server, which validates the arguments itself."""
 
     server: Any = Field(exclude=True, repr=False)
-    definition: types.Tool = Field(exclude=True, repr=False)
+    definition: ToolDefinition = Field(exclude=True, repr=False)
     """The definition sent by the server."""
 
     @property
@@ -66,7 +66,7 @@ class McpTool(AgentTool):
     @override
     def relies_on(self, args: dict[str, Any]) -> frozenset[Resource]:
         hints = self.definition.annotations
-        is_reading = self.read_only(args) or bool(hints and hints.readOnlyHint)
+        is_reading = self.read_only(args) or bool(hints and hints.read_only_hint)
         return frozenset({Resource(f"mcp/{self.server.name}", write=not is_reading)})
 
     @override
@@ -88,7 +88,7 @@ class McpTool(AgentTool):
     @override
     def acts_outside(self, args: dict[str, Any]) -> bool:
         hints = self.definition.annotations
-        return not (self.read_only(args) or (hints is not None and hints.readOnlyHint))
+        return not (self.read_only(args) or (hints is not None and hints.read_only_hint))
 
     @override
     async def observe(self, *_: Any, **arguments: Any) -> Observation:
@@ -129,7 +129,7 @@ def is_on_demand(server: ServerClient) -> bool:
     """Return whether requests only list the tools of a server."""
     if server.settings.on_demand is not None:
         return server.settings.on_demand
-    sizes = [len(tool.model_dump_json(exclude_none=True)) for tool in server.tools]
+    sizes = [len(tool.model_dump_json(by_alias=True, exclude_none=True)) for tool in server.tools]
     return len(sizes) > _MAX_TOOLS or sum(sizes) > _MAX_DEFINITIONS
 
 
@@ -149,10 +149,10 @@ def get_tools(server: ServerClient, catalog: Catalog) -> list[McpTool]:
 
 
 def _to_tool(
-    definition: types.Tool, server: ServerClient, catalog: Catalog, session: Session
+    definition: ToolDefinition, server: ServerClient, catalog: Catalog, session: Session
 ) -> McpTool:
     description = describe(definition, server.name)
-    schema = json.loads(plain(json.dumps(definition.inputSchema, ensure_ascii=False)))
+    schema = json.loads(plain(json.dumps(definition.input_schema, ensure_ascii=False)))
     schema.pop("$schema", None)
     return McpTool(
         name=tool_name(server.name, definition.name, lambda name: catalog.find(name) is not None),
@@ -164,7 +164,7 @@ def _to_tool(
     )
 
 
-def describe(definition: types.Tool, server: str) -> str:
+def describe(definition: ToolDefinition, server: str) -> str:
     """Return a server's own description of its tool, or a title, or the name."""
     text = definition.description or definition.title
     return text or f"`{definition.name}` of the MCP server `{server}`."
@@ -183,37 +183,40 @@ def tool_name(server: str, tool: str, is_taken: Callable[[str], bool]) -> str:
     return f"{name[: MAX_NAME - 9]}_{suffix}"
 
 
-async def to_observation(result: types.CallToolResult, workspace: Workspace) -> Observation:
+async def to_observation(result: dict[str, Any], workspace: Workspace) -> Observation:
     """Convert a reply to an observation; store content that is neither text nor an image."""
     texts: list[str] = []
     images: list[Image] = []
-    for block in result.content:
+    content = result.get("content") or []
+    for block in content if isinstance(content, list) else [content]:
         data = ""
         kind = ""
         match block:
-            case types.TextContent(text=text):
+            case {"type": "text", "text": str(text)}:
                 texts.append(text)
-            case types.ResourceLink(name=name, mimeType=about, uri=uri):
+            case {"type": "resource_link", "name": name, "uri": uri}:
+                about = block.get("mimeType")
                 media_type = f" ({about})" if about else ""
                 texts.append(f"[resource {name}{media_type}: {uri}]")
-            case types.EmbeddedResource(resource=types.TextResourceContents(uri=uri, text=text)):
+            case {"type": "resource", "resource": {"uri": uri, "text": str(text)}}:
                 texts.append(f"[resource {uri}]\n{text}")
-            case types.EmbeddedResource(resource=types.BlobResourceContents() as resource):
-                data = resource.blob
-                kind = resource.mimeType or "application/octet-stream"
-            case types.ImageContent() | types.AudioContent():
-                data = block.data
-                kind = block.mimeType
+            case {"type": "resource", "resource": {"blob": str(data)} as resource}:
+                kind = str(resource.get("mimeType") or "application/octet-stream")
+            case {"type": "image" | "audio", "data": str(data), "mimeType": str(kind)}:
+                pass
+            case _:
+                kept = json.dumps(block, ensure_ascii=False)
+                texts.append(f"[content that does not follow the protocol: {kept}]")
         if kind in _IMAGE_TYPES:
             images.append(Image(data, kind))
         elif kind:
             texts.append(await asyncio.to_thread(_store, data, kind, workspace.root))
-    if not result.content and result.structuredContent is not None:
-        texts.append(json.dumps(result.structuredContent, ensure_ascii=False, indent=1))
+    if not content and result.get("structuredContent") is not None:
+        texts.append(json.dumps(result["structuredContent"], ensure_ascii=False, indent=1))
     text = "\n".join(filter(None, texts))
-    if result.isError and not text:
+    if result.get("isError") and not text:
         text = "The tool failed without giving a reason."
-    return Observation(text, tuple(images), bool(result.isError))
+    return Observation(text, tuple(images), bool(result.get("isError")))
 
 
 def _store(data: str, kind: str, root: Path) -> str:

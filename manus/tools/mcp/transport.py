@@ -9,12 +9,8 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import IO, Any
-
-import httpx
-from mcp.client.sse import sse_client
-from mcp.client.stdio import StdioServerParameters, stdio_client
-from mcp.client.streamable_http import streamable_http_client
+from typing import IO
+from urllib.parse import urlsplit
 
 from manus.config.mcp_settings import McpServer
 from manus.execution.network.egress import is_loopback
@@ -23,6 +19,7 @@ from manus.execution.sandbox.confined import Confined
 from manus.execution.sandbox.sandbox import get_sandbox
 from manus.execution.session import Session
 from manus.state.errors import ToolUnavailableError
+from manus.tools.mcp.sdk import Streams, connect_address, http, start_program
 
 _START_DIRECTORY = Path("/")
 """The working directory of servers. Not the workspace: `python -m server` imports modules from its
@@ -30,40 +27,37 @@ working directory, so a module written by a run would get the server's token and
 _MAX_LINE = 300
 _READ_TIMEOUT = 86_400.0
 """Read timeout of HTTP connections in seconds; each call has its own timeout."""
-Streams = tuple[Any, Any, Callable[[], str]]
-"""A server's read and write stream, and a function that returns its last error line."""
+Connected = tuple[Streams, Callable[[], str]]
+"""A server's streams, and a function that returns its last error line."""
 
 
-def connect(server: McpServer, session: Session) -> AbstractAsyncContextManager[Streams]:
+def connect(server: McpServer, session: Session) -> AbstractAsyncContextManager[Connected]:
     """Connect to a server for the length of a block."""
-    return _start_program(server, session) if server.kind == "stdio" else _connect_address(server)
+    if server.kind == "stdio":
+        return _start_program(server, session)
+    return _connect_address(server)
 
 
 @asynccontextmanager
-async def _connect_address(server: McpServer) -> AsyncIterator[Streams]:
+async def _connect_address(server: McpServer) -> AsyncIterator[Connected]:
     """Connect to a server at an address for the length of a block."""
+    server = server.expand(os.environ)
     url = str(server.url)
-    make_client = partial(
-        httpx.AsyncClient,
-        headers=server.all_headers(os.environ),
-        timeout=httpx.Timeout(server.connect_timeout, read=_READ_TIMEOUT),
-        trust_env=not is_loopback(httpx.URL(url).host),  # no proxy for this machine
-    )
-    client = await asyncio.to_thread(make_client)  # it reads certificates from the disk
-    if server.kind == "sse":
-        factory: Any = lambda **_: client  # noqa: E731 - the SDK does not export the type
-        async with sse_client(url, httpx_client_factory=factory) as (read, write):
-            yield read, write, str
-        return
-    async with client, streamable_http_client(url, http_client=client) as (read, write, _):
-        yield read, write, str
+    options = {
+        "headers": server.all_headers,
+        "timeout": http.Timeout(server.connect_timeout, read=_READ_TIMEOUT),
+        "trust_env": not is_loopback(urlsplit(url).hostname or ""),  # no proxy for this machine
+    }
+    async with connect_address(url, server.kind, options) as streams:
+        yield streams, str
 
 
 @asynccontextmanager
-async def _start_program(server: McpServer, session: Session) -> AsyncIterator[Streams]:
+async def _start_program(server: McpServer, session: Session) -> AsyncIterator[Connected]:
     """Start a server as a subprocess, and stop it after the block."""
     root = session.workspace.root
-    environment = {**scrub_environment(os.environ), **server.variables(os.environ)}
+    server = server.expand(os.environ)
+    environment = {**scrub_environment(os.environ), **server.variables}
     if server.directory is None:
         directory = _START_DIRECTORY
         argv = tuple(_resolve_argument(word, root) for word in (str(server.command), *server.args))
@@ -76,18 +70,17 @@ async def _start_program(server: McpServer, session: Session) -> AsyncIterator[S
         confine = partial(sandbox.confine, is_user_program=True)
         readable = await asyncio.to_thread(_readable_paths, directory)
         command = await asyncio.to_thread(confine, *command, directory, readable)
-    program = StdioServerParameters(
-        command=command.argv[0],
-        args=list(command.argv[1:]),
-        env=dict(command.environment),
-        cwd=directory,
-        encoding_error_handler="replace",
-    )
+    program = {
+        "command": command.argv[0],
+        "args": list(command.argv[1:]),
+        "env": dict(command.environment),
+        "cwd": directory,
+    }
     errors = await asyncio.to_thread(tempfile.TemporaryFile, "w+", errors="replace")
     with errors:
         try:
-            async with stdio_client(program, errlog=errors) as (read, write):
-                yield read, write, lambda: _last_line(errors)
+            async with start_program(program, errors) as streams:
+                yield streams, lambda: _last_line(errors)
         except OSError as error:
             raise ToolUnavailableError(
                 f"Cannot start `{server.command}`: {error.strerror}."

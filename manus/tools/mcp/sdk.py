@@ -1,0 +1,269 @@
+"""Speak MCP with either major version of the protocol's SDK; no other module imports it.
+
+Requests and results are JSON values, as they are sent. The types of the SDK would differ between
+its versions, and refuse a whole reply for one part that is not valid.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from importlib import import_module
+from importlib.metadata import version
+from typing import IO, Any, Protocol, cast
+
+from pydantic import RootModel
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from manus.version import VERSION
+
+_VERSION = version("mcp")
+_RELEASE = tuple(int(part) for part in _VERSION.split(".")[:2])
+if not (1, 27) <= _RELEASE < (3,):
+    raise ImportError(f"{_VERSION} is installed, 1.27 to 2.x are supported")
+_IS_FIRST = _RELEASE < (2,)
+# untyped, because the types are those of only one of the versions
+_sdk: Any = import_module("mcp")
+_types: Any = import_module("mcp.types")
+_exceptions: Any = import_module("mcp.shared.exceptions")
+_McpError: type[Exception] = _exceptions.McpError if _IS_FIRST else _exceptions.MCPError
+http: Any = import_module("httpx" if _IS_FIRST else "httpx2")
+"""The HTTP library of the SDK."""
+CONNECTION_CLOSED: int = _types.CONNECTION_CLOSED
+"""The code of a request whose connection was closed."""
+Streams = tuple[Any, Any]
+"""What a session reads from and writes to."""
+Request = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]
+"""Sends a request, a method and its parameters, and returns the result."""
+Report = Callable[[str], Awaitable[None]]
+"""Reports the progress of a call as a line."""
+
+
+class ProtocolError(Exception):
+    """The server answered with an error."""
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+# --- client --------------------------------------------------------------------------------------
+
+
+@asynccontextmanager
+async def start_program(program: dict[str, Any], errors: IO[str]) -> AsyncIterator[Streams]:
+    """Start a server as a subprocess for the length of a block.
+
+    `program` has the fields of the SDK's `StdioServerParameters`; `errors` gets its stderr.
+    """
+    parameters = _sdk.StdioServerParameters(encoding_error_handler="replace", **program)
+    async with _sdk.stdio_client(parameters, errlog=errors) as (read, write):
+        yield read, write
+
+
+@asynccontextmanager
+async def connect_address(url: str, kind: str, options: dict[str, Any]) -> AsyncIterator[Streams]:
+    """Connect to a server at an address for the length of a block.
+
+    `options` are those of the HTTP client. A status of 400 or more ends the connection.
+    """
+    hooks = {"response": [_raise_for_refusal]} if kind == "http" else {}
+
+    def create_client(**_: Any) -> Any:
+        return http.AsyncClient(event_hooks=hooks, **options)
+
+    client = await asyncio.to_thread(create_client)  # it reads certificates from the disk
+    if kind == "sse":
+        sse: Any = import_module("mcp.client.sse")
+        async with sse.sse_client(url, httpx_client_factory=lambda **_: client) as (read, write):
+            yield read, write
+        return
+    # version 2 limits the size of a reply
+    limit: dict[str, Any] = {} if _IS_FIRST else {"max_sse_event_size": None}
+    streamable: Any = import_module("mcp.client.streamable_http")
+    connecting = streamable.streamable_http_client(url, http_client=client, **limit)
+    async with client, connecting as streams:
+        yield streams[0], streams[1]
+
+
+async def _raise_for_refusal(response: Any) -> None:
+    """Raise an error for a refused message; version 2 of the SDK would hide its status."""
+    if response.request.method == "POST" and response.status_code >= 400:
+        response.raise_for_status()
+
+
+@asynccontextmanager
+async def open_session(streams: Streams, on_change: Callable[[], None]) -> AsyncIterator[Request]:
+    """Initialize a session for the length of a block; return the function that sends requests.
+
+    `on_change` is called when the server announces that its tools have changed.
+
+    Raises:
+        ProtocolError: the server refuses the session. Requests raise it, too.
+    """
+
+    async def handle(message: Any) -> None:
+        notification = getattr(message, "root", message)
+        if getattr(notification, "method", None) == "notifications/tools/list_changed":
+            on_change()
+
+    client = _types.Implementation(name="manus", version=VERSION)
+    options: dict[str, Any] = {"client_info": client, "message_handler": handle}
+    session, send = (_open_first if _IS_FIRST else _open_second)(streams, options)
+
+    async def request(method: str, params: dict[str, Any]) -> dict[str, Any]:
+        try:
+            return await send(method, params)
+        except _McpError as refusal:
+            error = cast(Any, refusal).error
+            raise ProtocolError(error.code, error.message) from None
+
+    async with session:
+        try:
+            await session.initialize()
+        except _McpError as refusal:
+            error = cast(Any, refusal).error
+            raise ProtocolError(error.code, error.message) from None
+        yield request
+
+
+def _open_first(streams: Streams, options: dict[str, Any]) -> tuple[Any, Request]:
+    session = _sdk.ClientSession(*streams, **options)
+
+    async def send(method: str, params: dict[str, Any]) -> dict[str, Any]:
+        request = _types.Request[dict[str, Any], str](method=method, params=params)
+        result = await session.send_request(request, RootModel[dict[str, Any]])
+        return cast("dict[str, Any]", result.root)
+
+    return session, send
+
+
+def _open_second(streams: Streams, options: dict[str, Any]) -> tuple[Any, Request]:
+    dispatcher = import_module("mcp.shared.jsonrpc_dispatcher").JSONRPCDispatcher(*streams)
+    session = _sdk.ClientSession(dispatcher=dispatcher, **options)
+
+    async def send(method: str, params: dict[str, Any]) -> dict[str, Any]:
+        headers = {"mcp-protocol-version": str(session.protocol_version)}
+        result = await dispatcher.send_raw_request(method, params, {"headers": headers})
+        return cast("dict[str, Any]", result)
+
+    return session, send
+
+
+# --- server --------------------------------------------------------------------------------------
+
+
+class ServedTools(Protocol):
+    """The tools that one client may call."""
+
+    def list_definitions(self) -> list[dict[str, Any]]:
+        """Return the tools in the form of the protocol."""
+
+    async def call(self, name: str, arguments: dict[str, Any], report: Report) -> dict[str, Any]:
+        """Return the result of a call in the form of the protocol."""
+
+
+OpenTools = Callable[[], AbstractAsyncContextManager[ServedTools]]
+"""Opens the tools of a client, for the length of its connection."""
+
+
+async def serve_streams(open_tools: OpenTools, streams: Streams) -> None:
+    """Serve one client until it disconnects."""
+    server = _build_server(lambda _: open_tools(), open_tools)
+    await server.run(*streams, server.create_initialization_options())
+
+
+async def serve_stdio(open_tools: OpenTools) -> None:
+    """Serve the client at stdin and stdout until it disconnects."""
+    async with _sdk.stdio_server() as streams:
+        await serve_streams(open_tools, streams)
+
+
+@asynccontextmanager
+async def open_http_app(open_tools: OpenTools) -> AsyncIterator[ASGIApp]:
+    """Provide an application that serves clients at /mcp, for the length of a block."""
+    # version 2 opens one lifespan for all clients
+    lifespan = (lambda _: open_tools()) if _IS_FIRST else (lambda _: nullcontext())
+    managers: Any = import_module("mcp.server.streamable_http_manager")
+    manager = managers.StreamableHTTPSessionManager(app=_build_server(lifespan, open_tools))
+
+    async def handle(scope: Scope, receive: Receive, send: Send) -> None:
+        app: ASGIApp = manager.handle_request
+        if scope["path"] != "/mcp":
+            app = PlainTextResponse("Not found: the server is at /mcp.", 404)
+        await app(scope, receive, send)
+
+    async with manager.run():
+        yield handle
+
+
+def _build_server(lifespan: Callable[[Any], Any], open_tools: OpenTools) -> Any:
+    return (_build_first if _IS_FIRST else _build_second)(lifespan, open_tools)
+
+
+def _build_first(lifespan: Callable[[Any], Any], _: OpenTools) -> Any:
+    server = import_module("mcp.server.lowlevel").Server("manus", VERSION, lifespan=lifespan)
+
+    async def list_tools() -> list[Any]:
+        return _to_tools(server.request_context.lifespan_context)
+
+    async def call_tool(name: str, arguments: dict[str, Any]) -> Any:
+        context = server.request_context
+        token = context.meta and context.meta.progressToken
+        calls = 0
+
+        async def report(line: str) -> None:
+            nonlocal calls
+            calls += 1
+            if token is not None:
+                await context.session.send_progress_notification(
+                    token, calls, message=line, related_request_id=str(context.request_id)
+                )
+
+        return await _call(context.lifespan_context, name, arguments, report)
+
+    server.list_tools()(list_tools)
+    server.call_tool(validate_input=False)(call_tool)
+    return server
+
+
+def _build_second(lifespan: Callable[[Any], Any], open_tools: OpenTools) -> Any:
+    opening = asyncio.Lock()
+
+    async def obtain(context: Any) -> ServedTools:
+        """Return the tools of the server's only client, or those of this connection."""
+        if context.lifespan_context is not None:
+            return cast(ServedTools, context.lifespan_context)
+        connection = context.session._connection
+        async with opening:
+            if "tools" not in connection.state:
+                tools = await connection.exit_stack.enter_async_context(open_tools())
+                connection.state["tools"] = tools
+        return cast(ServedTools, connection.state["tools"])
+
+    async def list_tools(context: Any, _: Any) -> Any:
+        return _types.ListToolsResult(tools=_to_tools(await obtain(context)))
+
+    async def call_tool(context: Any, params: Any) -> Any:
+        calls = 0
+
+        async def report(line: str) -> None:
+            nonlocal calls
+            calls += 1
+            await context.session.report_progress(calls, message=line)
+
+        return await _call(await obtain(context), params.name, params.arguments or {}, report)
+
+    build = import_module("mcp.server.lowlevel").Server
+    handlers = {"on_list_tools": list_tools, "on_call_tool": call_tool}
+    return build("manus", version=VERSION, lifespan=lifespan, **handlers)
+
+
+def _to_tools(tools: ServedTools) -> list[Any]:
+    return [_types.Tool.model_validate(definition) for definition in tools.list_definitions()]
+
+
+async def _call(tools: ServedTools, name: str, arguments: dict[str, Any], report: Report) -> Any:
+    return _types.CallToolResult.model_validate(await tools.call(name, arguments, report))
