@@ -15,6 +15,7 @@ from manus.graph.chat_state import FILES, TODOS
 from manus.graph.outcome import is_over
 from manus.prompts import flow as prompts
 from manus.prompts.agent import STOPPED_REPLY
+from manus.state.closing import without_closings
 from manus.state.errors import UsageError
 from manus.state.flow import FlowState
 from manus.state.messages import append_messages
@@ -138,7 +139,7 @@ def _reopen_agent(values: Mapping[str, Any], update: Update) -> str:
     """Add the reopened run of an agent to the update, and return the node before it."""
     run = dict(values["run"])
     run.pop("closing", None)
-    messages = values.get("messages", [])
+    messages = without_closings(values.get("messages", []))
     if values["stop_reason"] == "error" and not (messages and isinstance(messages[-1], AIMessage)):
         run["step"] -= 1  # the model did not reply: the step is repeated
     update |= {"run": run, "loop": None}

@@ -23,6 +23,7 @@ from manus.graph.outcome import is_for_model_server
 from manus.graph.pending_calls import calls_by_task, message_in
 from manus.prompts import agent as prompts
 from manus.prompts import flow as flow_prompts
+from manus.state.closing import close_history
 from manus.state.messages import (
     as_messages,
     call_ids,
@@ -171,14 +172,16 @@ async def _end_wait(
     await graph.write_state(configurable, None, END)  # keeps finished tasks, drops waiting ones
     current = await graph.stored_state(configurable)
     values = current.values if current is not None else {}
+    history: list[AnyMessage] = values.get("messages", [])
     end: dict[str, Any] = {"status": "idle", "success": False}
     if "executors" in (values.get("run") or {}):  # a flow
         end |= {"stop_reason": "plan_incomplete", "output": flow_prompts.ENDED_BY_PERSON}
         end |= _block_steps(values.get("plan") or {"steps": []})
+        end["messages"] = close_history(history, end["output"])
         await graph.write_state(configurable, end, "summarize")
     else:
         end |= {"stop_reason": "terminated", "output": prompts.ENDED_BY_PERSON}
-        end["messages"] = answers
+        end["messages"] = [*answers, *close_history([*history, *answers], end["output"])]
         await graph.write_state(configurable, end, "stuck_check")
 
 

@@ -12,6 +12,7 @@ from manus.nodes.active_run import get_active_run
 from manus.nodes.exchange.stop_conditions import final_update, last_text
 from manus.nodes.think import start_if_new
 from manus.state.agent import AgentState
+from manus.state.closing import close_history
 from manus.state.events import StatusEvent
 from manus.state.messages import messages_since
 
@@ -27,5 +28,6 @@ async def finish(
     lines = [] if update else state.get("results", [])
     text = last_text(history, lines)
     end = final_update("answered", None, text, run["max_steps"], None)
+    end["messages"] = close_history(state.get("messages", []), text, is_answer=True)
     runtime.stream_writer(StatusEvent(type="status", status=end["status"], stop_reason="answered"))
     return {**update, **end}

@@ -20,6 +20,7 @@ from manus.nodes.planning.planner import Executors, ask_planner, compact_thread
 from manus.nodes.summarize import summarize_without_model
 from manus.prompts import flow as prompts
 from manus.state.agent import StopReason
+from manus.state.closing import close_history
 from manus.state.errors import ManusError, ModelUnavailableError
 from manus.state.events import PlanChange, PlanEvent, StatusEvent
 from manus.state.flow import FlowRun, FlowState, total_usage
@@ -106,7 +107,9 @@ async def _create_plan(state: FlowState, active_run: ActiveRun, executors: Execu
     except ModelUnavailableError:
         raise
     except ManusError as error:
-        return {**start, **_end_run("error", str(error)), "plan": Overwrite({}), "todos": []}, None
+        end = _end_run(state, "error", str(error))
+        end["messages"] = [*compaction_update.get("messages", []), *end["messages"]]
+        return {**start, **end, "plan": Overwrite({}), "todos": []}, None
     if planned is not None:
         return {**start, **_plan_update(planned)}, "made"
     default_steps = [NewStep(text=text) for text in prompts.DEFAULT_STEPS]
@@ -161,7 +164,7 @@ def _ask_for_approval(state: FlowState, active_run: ActiveRun) -> Update:
     run = state["run"]
     decision = ask_for_approval(state["plan"], active_run)
     if decision.kind == "cancel":
-        return _end_run("plan_incomplete", prompts.CANCELLED)
+        return _end_run(state, "plan_incomplete", prompts.CANCELLED)
     if decision.kind == "reject":
         return {"run": {**run, "approval": "rejected", "reason": decision.reason}}
     update: Update = {"run": {**run, "approval": "given"}}
@@ -194,7 +197,7 @@ async def _revise_plan(state: FlowState, active_run: ActiveRun, executors: Execu
         raise
     except ManusError as error:
         output = f"The plan could not be revised: {error}\n\n{summarize_without_model(current)}"
-        return {**update, **_end_run("error", output)}, None
+        return {**update, **_end_run(state, "error", output)}, None
     if revised is None:
         return update, "kept"
     # a new step may have the text of a blocked one
@@ -236,8 +239,10 @@ def _question(state: FlowState) -> str:
     return prompts.revise(request, format_plan(current), results, reason)
 
 
-def _end_run(reason: StopReason, output: str) -> Update:
+def _end_run(state: FlowState, reason: StopReason, output: str) -> Update:
     """Return the update that ends a run without a plan to execute."""
     status = "error" if reason == "error" else "idle"
     get_stream_writer()(StatusEvent(type="status", status=status, stop_reason=reason))  # type: ignore[typeddict-item]
-    return {"status": status, "stop_reason": reason, "success": False, "output": output}
+    messages = close_history(state.get("messages", []), output)
+    end = {"status": status, "stop_reason": reason, "success": False, "output": output}
+    return {**end, "messages": messages}

@@ -29,6 +29,7 @@ from manus.nodes.exchange.text_replies import is_sent_back
 from manus.nodes.think import start_if_new
 from manus.prompts import agent as prompts
 from manus.state.agent import AgentState, Loop, Run, StopReason
+from manus.state.closing import close_history
 from manus.state.events import LoopEvent, StatusEvent
 from manus.state.messages import (
     call_facts,
@@ -76,7 +77,7 @@ async def _check(state: AgentState, runtime: Runtime[Context], active_run: Activ
     special = special_call(message, answers, active_run.settings.profile.special_tools)
     direct = direct_answer(message, answers, active_run.catalog)
     if direct is None:
-        direct = _structured_answer(state)
+        direct = _structured_answer(state, message)
     sends_back = is_sent_back(state, active_run, message, is_last=is_last)
     if sends_back:
         update["run"] = {**run, "sent_back": run["step"]}
@@ -105,6 +106,9 @@ async def _check(state: AgentState, runtime: Runtime[Context], active_run: Activ
     update |= await _changed_files(run, active_run)
     text = last_text(history, lines) if direct is None else direct
     end = final_update(reason, special, text, run["max_steps"], over)
+    end["messages"] = close_history(
+        state["messages"], end["output"], is_answer=reason == "answered"
+    )
     runtime.stream_writer(StatusEvent(type="status", status=end["status"], stop_reason=reason))
     return {**update, **end}
 
@@ -123,7 +127,7 @@ async def _is_answered_early(
     """
     if reason not in ("terminated", "answered") or is_last or over is not None:
         return False
-    if _structured_answer(state) is not None:
+    if cast(Update, state).get("structured_response") is not None:
         return False
     return await has_unread(state, active_run)
 
@@ -224,11 +228,14 @@ def direct_answer(
     return "\n\n".join(filter(None, map(get_text, answers)))
 
 
-def _structured_answer(state: AgentState) -> str | None:
-    """Return the structured response of the step as text, or None."""
-    response = cast(dict[str, Any], state).get("structured_response")
+def _structured_answer(state: AgentState, message: AIMessage | None) -> str | None:
+    """Return the structured response of the step as JSON, or None."""
+    response = cast(Update, state).get("structured_response")
     if response is None:
         return None
+    text = get_text(message).strip() if message is not None else ""
+    if text.startswith(("{", "[")):
+        return text  # the model has written it, rather than called a tool
     return TypeAdapter(Any).dump_json(response, fallback=str).decode()
 
 

@@ -28,6 +28,7 @@ from manus.nodes.exchange.notes import StepNotes, build_notes
 from manus.nodes.exchange.stop_conditions import final_update, last_text
 from manus.nodes.wrapping import ModelAnswer, ModelStep
 from manus.state.agent import AgentState, Run
+from manus.state.closing import close_history, forget_closings, without_closings
 from manus.state.errors import BudgetError, ManusError, ModelUnavailableError
 from manus.state.events import StatusEvent, StepEvent, ThoughtEvent
 from manus.state.messages import get_text, has_calls, list_calls, messages_since
@@ -66,8 +67,9 @@ async def think(
     repairs = [] if messages is stored else replacement_writes(stored, messages)
     if active_run.session.recorded_calls or active_run.session.journal.unfinished:
         await report_lost_calls(active_run.session, messages, state.get("compaction"))
-    history = ThreadHistory(messages, state.get("compaction"), run["request_id"])
-    notes = await build_notes(state, active_run, run, messages)
+    visible = without_closings(messages)
+    history = ThreadHistory(visible, state.get("compaction"), run["request_id"])
+    notes = await build_notes(state, active_run, run, visible)
     try:
         answer = await _ask(state, runtime, active_run, run, history, environment, notes)
     except ModelUnavailableError as error:
@@ -76,6 +78,7 @@ async def think(
         commands: list[Command[Any]] = []
         usage = active_run.ledger.count(entries, start["usage"])
         update = _end_run(error, state, run)
+        history.writes += close_history(history.messages, update["output"])
     else:
         commands = answer.commands
         history.writes += answer.messages
@@ -86,6 +89,7 @@ async def think(
         emit(StatusEvent(type="status", status=update["status"], stop_reason=stop_reason))
     if history.compaction is not state.get("compaction"):
         update["compaction"] = history.compaction
+    history.writes += forget_closings(messages, history.writes)
     writes = [*received, *repairs, *history.writes]
     update = {**start, **update, "usage": usage, "messages": writes}
     return [update, *commands] if commands else update

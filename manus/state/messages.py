@@ -65,6 +65,10 @@ outside the frame of untrusted text."""
 FROM_TOOL = "from_tool"
 """In the `additional_kwargs` of a message that a tool has added to the history: the tool's name."""
 
+CLOSES = "closes"
+"""In the `additional_kwargs` of an assistant message that repeats a run's output: the id of the
+message before it. Requests omit it while the history has that one."""
+
 STEER = "steer"
 """In a user message's `additional_kwargs`: it was sent during a run, and is not a new request."""
 
@@ -218,8 +222,9 @@ def call_facts(message: ToolMessage) -> dict[str, Any]:
 
 
 def is_reply(message: BaseMessage) -> bool:
-    """Return whether a message is from the model, not an assistant message built by a tool."""
-    return isinstance(message, AIMessage) and FROM_TOOL not in message.additional_kwargs
+    """Return whether a message is from the model, not an assistant message built by a program."""
+    marks = message.additional_kwargs.keys() & {FROM_TOOL, CLOSES}
+    return isinstance(message, AIMessage) and not marks
 
 
 def is_from_user(message: BaseMessage) -> bool:

@@ -81,7 +81,7 @@ def test_a_schema(build: Build, schema: Any, name: str, response: Any) -> None:
     assert result["structured_response"] == response
     assert (result["status"], result["stop_reason"]) == ("finished", "answered")
     assert json.loads(result["output"]) == VALUES
-    assert [message.type for message in result["messages"]] == ["human", "ai", "tool"]
+    assert [message.type for message in result["messages"]] == ["human", "ai", "tool", "ai"]
 
 
 @pytest.mark.parametrize("schema", [Weather, SCHEMA])
@@ -209,7 +209,7 @@ def test_a_text_has_no_structured_response(build: Build) -> None:
 def test_the_prompt_and_the_message_of_the_tool(build: Build) -> None:
     strategy = ToolStrategy(Weather, tool_message_content="Noted.")
     result = build(call("Weather", **VALUES), response_format=strategy).invoke(HELLO)
-    assert result["messages"][-1].text == "Noted."
+    assert result["messages"][-2].text == "Noted."
 
 
 @pytest.mark.parametrize(("name", "is_supported"), [("openai:gpt-5", True), ("local", False)])

@@ -117,7 +117,7 @@ class TestToolChoice:
         assert outcome.stop_reason == "terminated"
         assert outcome.usage["model_calls"] == 3
         assert agent.server.requests[1].last["content"] == prompts.TOOL_REQUIRED
-        assert [type(m) for m in await agent.messages()] == [HumanMessage, AIMessage, ToolMessage]
+        assert [m.type for m in await agent.messages()] == ["human", "ai", "tool", "ai"]
         outcome = await agent.run(*[text("No.")] * 3, request="Again.", tool_choice="required")
         assert outcome.stop_reason == "error"
         assert "`required`" in outcome.output

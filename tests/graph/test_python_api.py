@@ -107,8 +107,8 @@ async def test_a_node_of_a_graph(server: ScriptedServer, context: Any, saver: Sq
     assert "On?" in str(waiting["__interrupt__"])
     result = await graph.ainvoke(Command(resume="yes"), T, context=theirs)
     kinds = [m.type for m in result["messages"]]
-    assert kinds == ["human", *["ai", "tool"] * 2], "two steps: the parent's max_steps"
-    assert result["messages"][-1].text == "yes"
+    assert kinds == ["human", *["ai", "tool"] * 2, "ai"], "two steps: the parent's max_steps"
+    assert result["messages"][-2].text == "yes"
     assert Path(context["workspace"], "a").read_text() == "1\n"
 
 
@@ -185,7 +185,7 @@ class TestAsCreateAgent:
         for context in (theirs, vars(theirs)):
             with subtests.test(context=context):
                 result = agent.invoke(REQUEST, context=context)
-                assert [m.text for m in result["messages"]] == ["Do it.", "", "red"]
+                assert [m.text for m in result["messages"][:3]] == ["Do it.", "", "red"]
 
     async def test_in_a_stream(self, server: ScriptedServer, model: ChatOpenAI) -> None:
         """Of the surrounding graph, whose context it has."""

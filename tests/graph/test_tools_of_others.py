@@ -54,7 +54,7 @@ class TestDirect:
             True,
         )
         assert outcome.output == "Rome: 21 degrees\n\nOslo: 21 degrees"
-        assert isinstance((await agent.messages())[-1], ToolMessage)
+        assert (await agent.messages())[-1].text == outcome.output
         again = await agent.run(text("You asked already."), request="And now?")
         assert again.output == "You asked already."
 

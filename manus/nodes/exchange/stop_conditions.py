@@ -8,6 +8,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
 from manus.state.agent import StopReason
+from manus.state.closing import is_closing
 from manus.state.messages import get_text, has_calls
 from manus.state.text import shorten
 from manus.tools.terminate import get_answer
@@ -87,7 +88,7 @@ def _first_line(text: str) -> str:
 def last_text(history: Sequence[AnyMessage], lines: Sequence[str]) -> str:
     """Return the last text of the agent in its run, or the log of its steps if it has none."""
     for message in reversed(history):
-        if isinstance(message, AIMessage):
+        if isinstance(message, AIMessage) and not is_closing(message):
             text = get_text(message).strip()
             if text:
                 return text

@@ -18,6 +18,7 @@ from manus.nodes.context.truncation import context_window, fit_question, render_
 from manus.nodes.exchange.calls import explain_malformed
 from manus.nodes.exchange.environment_info import describe_environment
 from manus.prompts import flow as prompts
+from manus.state.closing import without_closings
 from manus.state.errors import BudgetError, PlanError
 from manus.state.flow import FlowState
 from manus.state.messages import ephemeral, last_request, list_calls
@@ -52,7 +53,8 @@ async def ask_planner(
     if choice == "none":
         return None
     vision = active_run.model_settings(ROLE).vision
-    history = [render_message(message, vision=vision) for message in state.get("messages", [])]
+    thread = without_closings(state.get("messages", []))
+    history = [render_message(message, vision=vision) for message in thread]
     system = SystemMessage(await asyncio.to_thread(_system, active_run, executors))
     lost = active_run.session.lost_calls
     notes = [ephemeral(lost)] if lost else []

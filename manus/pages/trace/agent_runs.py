@@ -16,6 +16,7 @@ from manus.models.tokens import cache_tokens
 from manus.pages.trace.model import Interval, Notice, TraceCall, TraceRun, TraceStep
 from manus.prompts.formatting import LOOP_MEASURES, count, span
 from manus.runs.spending import TAKEN_BACK
+from manus.state.closing import is_closing
 from manus.state.messages import STEER, get_text, list_calls
 from manus.state.plan_changes import fold_plans
 from manus.state.usage import NOTHING_USED, RoleUsage, sum_tokens, sum_usage
@@ -77,7 +78,7 @@ class AgentRuns:
             if call is not None and call.observation is None:
                 observe(call, message)
         elif message.id not in self._message_ids:
-            if isinstance(message, AIMessage):
+            if isinstance(message, AIMessage) and not is_closing(message):
                 self._think(superstep, message)
             elif isinstance(message, HumanMessage) and STEER in message.additional_kwargs:
                 self._add_notice(message_notice(superstep, message))

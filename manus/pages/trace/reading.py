@@ -11,6 +11,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 from manus.pages.trace.agent_runs import AgentRuns, build_step, observe
 from manus.pages.trace.flow_runs import FlowRuns
 from manus.pages.trace.model import Stage, TraceRun, TraceStep
+from manus.state.closing import is_closing
 from manus.state.messages import get_text, messages_since
 from manus.state.plan import Step as PlanStep
 from manus.store.history import (
@@ -159,7 +160,7 @@ def read_run(values: Mapping[str, Any]) -> TraceRun:
     if request_id := run_state.get("request_id"):
         messages = messages_since(messages, request_id)
     started = len(values.get("results") or ()) + (run.status == "executing")
-    evicted = started - sum(isinstance(message, AIMessage) for message in messages)
+    evicted = started - len(_list_replies(messages))
     run.steps = list(steps_in(messages, 1 + max(evicted, 0)))
     if plan := values.get("plan"):
         run.kind = "flow"
@@ -184,11 +185,14 @@ def _build_stage(index: int, step: PlanStep) -> Stage:
     )
 
 
+def _list_replies(messages: Sequence[AnyMessage]) -> list[AIMessage]:
+    return [m for m in messages if isinstance(m, AIMessage) and not is_closing(m)]
+
+
 def steps_in(messages: Sequence[AnyMessage], first: int = 1) -> Iterator[TraceStep]:
     """Yield the steps that messages make up: each reply with its observations."""
     observations = {m.tool_call_id: m for m in messages if isinstance(m, ToolMessage)}
-    replies = [message for message in messages if isinstance(message, AIMessage)]
-    for number, reply in enumerate(replies, first):
+    for number, reply in enumerate(_list_replies(messages), first):
         step = build_step(reply, number)
         for call in step.calls:
             observation = observations.get(call.id)

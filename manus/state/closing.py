@@ -1,0 +1,76 @@
+"""The message that ends a run: an assistant message whose text is the run's output.
+
+Programs that use any LangGraph graph read the result of a run from the last message of its state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, RemoveMessage
+
+from manus.state.messages import CLOSES, get_text, has_calls, is_reply
+
+_TEXT = ("text", "output_text")
+
+
+def is_closing(message: BaseMessage) -> bool:
+    """Return whether a message only repeats the output of a run (see `CLOSES`)."""
+    return CLOSES in message.additional_kwargs
+
+
+def without_closings(history: Sequence[AnyMessage]) -> list[AnyMessage]:
+    """Return the history without the messages that repeat what it already contains.
+
+    An agent of a team may get the closing message of another one without the messages that it
+    closes; that one is kept.
+    """
+    # without a call per message: a history may have thousands at each step
+    closings = [message for message in history if CLOSES in message.additional_kwargs]
+    if not closings:
+        return list(history)
+    ids = {message.id for message in history}
+    hidden = [m.id for m in closings if m.additional_kwargs[CLOSES] in ids]
+    return [message for message in history if message.id not in hidden]
+
+
+def close_history(
+    history: Sequence[AnyMessage], output: str, *, is_answer: bool = False
+) -> list[AnyMessage]:
+    """Return the write after which a history ends with the output of a run.
+
+    The text of a reply without calls that `is_answer` becomes the output, which may have a note at
+    its end. Otherwise a closing message is added.
+    """
+    messages = without_closings(history)
+    last = messages[-1] if messages else AIMessage("", id="")
+    if is_reply(last) and not has_calls(last):
+        if get_text(last) == output:
+            return []
+        if is_answer and output.startswith(get_text(last).strip()):
+            return [_with_text(last, output)]
+    if not output:
+        return []
+    kwargs = {CLOSES: last.id}
+    return [AIMessage(output, id=f"{last.id}-output", additional_kwargs=kwargs)]
+
+
+def forget_closings(history: Sequence[AnyMessage], writes: Sequence[Any]) -> list[RemoveMessage]:
+    """Return the removals of the closing messages of those that the writes remove."""
+    removed = {write.id for write in writes if isinstance(write, RemoveMessage)}
+    if not removed:
+        return []
+    closings = filter(is_closing, history)
+    return [RemoveMessage(id=str(m.id)) for m in closings if m.additional_kwargs[CLOSES] in removed]
+
+
+def _with_text(message: AnyMessage, text: str) -> AnyMessage:
+    """Return a message with another text; reasoning and images stay."""
+    if isinstance(message.content, str):
+        return message.model_copy(update={"content": text})
+    blocks: list[Any] = []
+    for block in message.content:
+        if isinstance(block, dict) and block.get("type") not in _TEXT:
+            blocks.append(block)
+    return message.model_copy(update={"content": [*blocks, {"type": "text", "text": text}]})
