@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import difflib
 import os
+import re
 import uuid
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,9 @@ from manus.state.errors import UsageError
 from manus.state.messages import append_messages
 from manus.state.text import sanitize, sanitize_all
 
+_RESERVED = re.compile(r"_.*|.*-.*|.*_ids?|(checkpoint|langgraph|user)(_.*)?")
+"""Names of the keys that LangGraph, its servers and their clients put into a configuration: private
+ones, HTTP headers, ids, and those about the checkpoint, the server and the user."""
 NO_REQUEST = "There is no request: pass text in `request`, or messages with one from the user."
 
 
@@ -70,16 +75,22 @@ def _is_request(message: AnyMessage) -> bool:
     return bool(content)
 
 
-def to_context(context: Any) -> Context:
+def to_context(context: Any, configurable: Collection[str] = ()) -> Context:
     """Return the context of a run; empty strings count as missing.
+
+    Some programs pass everything in the configuration as the context, too: its reserved keys, and
+    others in `configurable` that resemble none of the fields, are ignored.
 
     Raises:
         UsageError: a field is unknown or its value invalid.
     """
     if isinstance(context, Context):
         return context
+    values = _without_empty(context or {})
+    if isinstance(values, Mapping):
+        values = {name: value for name, value in values.items() if _is_field(name, configurable)}
     try:
-        return Context.model_validate(_without_empty(context or {}))
+        return Context.model_validate(values)
     except ValidationError as error:
         problem = error.errors()[0]
         name = ".".join(str(part) for part in problem["loc"]) or "context"
@@ -90,6 +101,26 @@ def to_context(context: Any) -> Context:
         ) from None
 
 
+def _is_field(name: str, configurable: Collection[str]) -> bool:
+    """Return whether a key of a context is one of its fields, or may be ignored.
+
+    Raises:
+        UsageError: it is neither.
+    """
+    if name in Context.model_fields:
+        return True
+    fields = list(Context.model_fields)
+    plain = name.lower().replace("-", "_")
+    similar = difflib.get_close_matches(plain, fields, n=1)
+    is_foreign = _RESERVED.fullmatch(name) or (name in configurable and not similar)
+    if is_foreign and plain not in fields:
+        return False
+    advice = f"; did you mean `{similar[0]}`?" if similar else "."
+    raise UsageError(
+        f"The run's context has no field `{name}`{advice} Available fields: {', '.join(fields)}."
+    )
+
+
 def _without_empty(values: Any) -> Any:
     """Drop fields with empty strings, such as those of an empty form."""
     if not isinstance(values, Mapping):
@@ -97,19 +128,34 @@ def _without_empty(values: Any) -> Any:
     return {name: _without_empty(value) for name, value in values.items() if value != ""}
 
 
-def resolve_context(context: Any, schema: Any) -> tuple[Context, Any]:
+def resolve_context(
+    context: Any, schema: Any, configurable: Collection[str] = ()
+) -> tuple[Context, Any]:
     """Return the context of a run, and the one that its tools get.
 
-    `schema` is that of the graph, which may be an embedding program's.
+    `schema` is that of the graph, which may be an embedding program's. `configurable` are the keys
+    of the run's configuration.
     """
     source = outer_context() if context is None else context
     is_ours = context is not None and schema is Context
     if source is None:
         return to_context(None), None
     if is_ours:
-        run_context = to_context(source)
+        run_context = to_context(source, configurable)
         return run_context, run_context
     return to_context(shared_fields(source)), context
+
+
+def program_context(context: Context, configurable: Mapping[str, Any]) -> Context:
+    """Return the context of a run that a program starts from `langgraph.json`. Blocking.
+
+    Options that it passes in the configuration apply, and it works in the current folder unless
+    `MANUS_WORKSPACE` or the settings name another.
+    """
+    options = shared_fields(configurable)
+    if "workspace" not in load_settings(os.environ).model_fields_set:
+        options = {"workspace": str(Path.cwd()), **options}
+    return to_context({**options, **context.model_dump(exclude_unset=True)})
 
 
 def outer_context() -> Any:

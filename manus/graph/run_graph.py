@@ -27,6 +27,7 @@ from manus.graph.inbox import next_input, open_inbox
 from manus.graph.inputs import (
     check_served,
     find_served_records,
+    program_context,
     resolve_context,
     to_input,
 )
@@ -37,7 +38,7 @@ from manus.graph.run_config import build_run_config, is_served
 from manus.graph.saver_threads import with_usable_saver
 from manus.graph.state_update import check_update
 from manus.graph.sync_calls import ResultT, SyncCalls
-from manus.graph.thread_status import record_failures
+from manus.graph.thread_status import as_ended, as_waiting, record_failures
 from manus.graph.waiting import handle_waiting
 from manus.nodes.active_run import ActiveRun, get_parent_run, open_run
 from manus.nodes.wrapping import AgentOptions
@@ -70,6 +71,7 @@ class RunGraph(SyncCalls[ResultT], Descriptions, CompiledStateGraph[Any, Context
         active_runs: ActiveRuns | None = None,
         subagents: dict[str, RunGraph[Any]] | None = None,
         agent_options: AgentOptions | None = None,
+        is_named_in_file: bool = False,
         **parts: Any,
     ) -> None:
         super().__init__(**parts)
@@ -78,6 +80,8 @@ class RunGraph(SyncCalls[ResultT], Descriptions, CompiledStateGraph[Any, Context
         """Builds the graph of a profile for tasks that are delegated to it."""
         self.agent_options = agent_options or AgentOptions()
         self.active_runs = active_runs or ActiveRuns()
+        self.is_named_in_file = is_named_in_file
+        """Whether programs load it by its name in `langgraph.json` (see `program_context`)."""
         self.subagents = subagents if subagents is not None else {}
         """Graphs of the profiles that a task was delegated to, by name."""
 
@@ -129,12 +133,7 @@ class RunGraph(SyncCalls[ResultT], Descriptions, CompiledStateGraph[Any, Context
             return result
         interrupts = await self._sort_interrupts(result["__interrupt__"], config)
         questions = "\n".join(map(format_question, interrupts))
-        return {
-            **result,
-            "stop_reason": "interrupted",
-            "output": questions,
-            "__interrupt__": interrupts,
-        }
+        return {**as_ended(result, as_waiting(questions)), "__interrupt__": interrupts}
 
     async def _sort_interrupts(
         self, interrupts: list[Interrupt], config: RunnableConfig | None
@@ -181,11 +180,16 @@ class RunGraph(SyncCalls[ResultT], Descriptions, CompiledStateGraph[Any, Context
     ) -> AsyncGenerator[Any]:
         is_request = isinstance(graph_input, dict) and graph_input.get("request") is not None
         graph_input = to_input(graph_input, needs_request=self.agent_options.wrappers is None)
-        run_context, tool_context = resolve_context(context, self.builder.context_schema)
         recursion_limit = (config or {}).get("recursion_limit")
         config = with_usable_saver(ensure_config(config), self.checkpointer)
+        configurable = config.get("configurable", {})
+        run_context, tool_context = resolve_context(
+            context, self.builder.context_schema, configurable
+        )
         if is_served(config):
             await asyncio.to_thread(check_served, run_context)
+        elif self.is_named_in_file:
+            run_context = await asyncio.to_thread(program_context, run_context, configurable)
         async with self._open(handle, config, run_context) as active_run:
             session = active_run.session
             graph_input, config = await resume_repeated(self, graph_input, config)

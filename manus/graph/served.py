@@ -1,4 +1,4 @@
-"""Graphs that `langgraph.json` names, for the LangGraph server."""
+"""Graphs that `langgraph.json` names, for servers and for programs that run them without one."""
 
 from __future__ import annotations
 
@@ -12,3 +12,6 @@ browser = build_agent("browser")
 data_analysis = build_agent("data_analysis")
 planner = build_agent("planner")
 swe = build_agent("swe")
+
+for graph in (agent, flow, browser, data_analysis, planner, swe):
+    graph.is_named_in_file = True

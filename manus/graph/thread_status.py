@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +41,7 @@ def with_task_status(snapshot: StateSnapshot) -> StateSnapshot:
     errors = [_describe(task.error) for task in snapshot.tasks if task.error is not None]
     if snapshot.interrupts:
         questions = "\n".join(map(_format, snapshot.interrupts))
-        ending = {"status": "idle", "stop_reason": "interrupted", "output": questions}
+        ending = as_waiting(questions)
     elif errors and all(error.startswith(_CANCELLED) for error in errors):
         ending = {"status": "idle", "stop_reason": None, "output": ""}  # someone stopped the run
     elif errors:
@@ -49,9 +49,23 @@ def with_task_status(snapshot: StateSnapshot) -> StateSnapshot:
         ending["output"] = errors[0]
     if not ending:
         return snapshot
-    if values.get("stop_reason"):  # the channels still have the results of the previous run
-        values = {**values, "success": None, "results": [], "refused": [], "usage": no_usage()}
-    return snapshot._replace(values={**values, **ending})
+    return snapshot._replace(values=as_ended(values, ending))
+
+
+def as_waiting(questions: str) -> dict[str, Any]:
+    """Return the status, the stop reason and the output of a run that asks a person."""
+    return {"status": "idle", "stop_reason": "interrupted", "output": questions}
+
+
+def as_ended(values: Mapping[str, Any], ending: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of a run with the ending that its channels do not show.
+
+    If its first node has not ended, the channels still have the results of the previous run.
+    """
+    fresh: dict[str, Any] = {"success": None, "results": [], "refused": [], "usage": no_usage()}
+    if values.get("stop_reason"):
+        return {**values, **fresh, **ending}
+    return {**fresh, **values, **ending}
 
 
 def _format(interrupt: Any) -> str:

@@ -8,7 +8,7 @@ import re
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import zip_longest
 from pathlib import Path
@@ -43,7 +43,7 @@ from manus.models.window_watch import (
     warn_of_calls_in_text,
     warn_of_small_window,
 )
-from manus.models.wrapped import chat_model_in
+from manus.models.wrapped import chat_model_in, has_stream
 from manus.state.errors import (
     BudgetError,
     ContextOverflowError,
@@ -66,6 +66,8 @@ from manus.state.usage import Spending
 
 log = logging.getLogger("manus")
 
+_CANNOT_STREAM = (NotImplementedError, RuntimeError, TypeError, ValueError)
+"""What a chat model raises that does not stream, or whose stream has no chunks."""
 _BEFORE_FALLBACK = 3.0
 """Seconds of retries on an endpoint that has a fallback."""
 _FILTERED = re.compile(
@@ -111,6 +113,8 @@ class ModelClient:
     """Chat models built so far, by endpoint."""
     caller_model: Runnable[Any, Any] | None = None
     """A chat model built by the caller, including its LangChain wrappers."""
+    caller_model_streams: bool = True
+    """False after it has failed to stream."""
     caches: defaultdict[str, RequestCache] = field(
         default_factory=lambda: defaultdict(RequestCache)
     )
@@ -120,7 +124,11 @@ class ModelClient:
 
     def __post_init__(self) -> None:
         """Prepare the cache of servers."""
-        self._server_at = cache(lambda at: find_server(at, self._caller_model_at(at)))
+        self._server_at = cache(self._find_server)
+
+    def _find_server(self, endpoint: ModelSettings) -> ModelServer | None:
+        """Return the server of an endpoint; None for the caller's model, which is all to ask."""
+        return None if self._caller_model_at(endpoint) is not None else find_server(endpoint)
 
     def window(self, role: str) -> int:
         """Return the context window of the first endpoint of a role, in tokens."""
@@ -210,6 +218,8 @@ class ModelClient:
                 reply = await with_retries(ask, endpoint, retry_for, sent.lower_limit)
                 if _needs_second_try(reply.message, request):
                     log.info("the model's reply was empty or truncated; requesting it once more")
+                    if is_empty(reply.message):
+                        self.caller_model_streams = False
                     reply = await with_retries(ask, endpoint, retry_for, sent.lower_limit)
                     if is_empty(reply.message):
                         raise ModelReplyError(_explain_empty(reply.message, endpoint))
@@ -259,9 +269,8 @@ class ModelClient:
         if self.ledger.is_limited:
             self.ledger.check()
         start = time.monotonic()
-        is_caller_model = model is self.caller_model
         try:
-            message = await ask_endpoint(model, endpoint, request, is_caller_model=is_caller_model)
+            message = await self._send(model, endpoint, request)
         except asyncio.CancelledError:
             # the request was sent, and a server bills it
             self.ledger.book(self._measure_spending(endpoint, request, AIMessage("")))
@@ -291,6 +300,21 @@ class ModelClient:
         if message.additional_kwargs.get(CALLS_IN_TEXT):
             warn_of_calls_in_text(endpoint)
         return Reply(message, spending, time.monotonic() - start)
+
+    async def _send(
+        self, model: Runnable[Any, Any], endpoint: ModelSettings, request: ModelRequest
+    ) -> AIMessage:
+        """Return the reply of a chat model; one built by the caller need not be able to stream."""
+        if model is not self.caller_model:
+            return await ask_endpoint(model, endpoint, request)
+        if self.caller_model_streams and has_stream(model):
+            try:
+                return await ask_endpoint(model, endpoint, request, is_caller_model=True)
+            except _CANNOT_STREAM as error:
+                log.info("the chat model failed, and is called without streaming: %r", error)
+                self.caller_model_streams = False
+        whole = replace(request, streams=False)
+        return await ask_endpoint(model, endpoint, whole, is_caller_model=True)
 
     def _measure_spending(
         self,

@@ -111,6 +111,8 @@ class ModelRequest:
     """Whether the reply is kept out of the token stream."""
     options: Mapping[str, Any] = field(default_factory=dict)
     """Additional keyword arguments for the chat model."""
+    streams: bool = True
+    """Whether a chat model built by the caller may stream its reply."""
     cache: RequestCache = field(default_factory=RequestCache)
     """Shared with the requests that this one extends."""
 
@@ -208,6 +210,8 @@ class _EndpointCall:
             # calls in the text are not meant for viewers
             options["config"] = {"tags": [TAG_NOSTREAM]}
         if self._package is not None:
+            if not request.streams:
+                options["stream"] = False
             return options
         options[SERVER_RULES] = self._wire_rules
         options[WIRE_FORMS] = request.cache.find_wire_forms(self._wire_rules)

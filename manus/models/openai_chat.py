@@ -159,6 +159,14 @@ class FastChat(BaseChatOpenAI):
         file that a model has not escaped.
         """
         rules: WireRules = kwargs.pop(SERVER_RULES, None) or self._default_rules()
+        if self._is_patched():
+            if callable(self.openai_api_key):  # otherwise set when the SDK sends a request
+                self.root_async_client.api_key = await cast(Any, self.openai_api_key())
+            request = drop_foreign_reasoning(messages, rules.origin)
+            result = await super()._agenerate(request, stop, run_manager, **kwargs)
+            for generation in result.generations:
+                generation.message.response_metadata |= generation.generation_info or {}
+            return result
         reader = ReplyReader(kwargs.get("tools") or ())
         chunks = []
         payload = self._get_request_payload([], stop=stop, **kwargs)
@@ -185,6 +193,18 @@ class FastChat(BaseChatOpenAI):
         message = reader.message()
         message.id = chunks[-1].message.id
         return ChatResult(generations=[ChatGeneration(message=message)])
+
+    def _is_patched(self) -> bool:
+        """Return whether a program has replaced a method of the SDK that sends requests.
+
+        It may answer the requests itself, and reads them in the SDK's own form, unstreamed.
+        """
+        for method in (self.root_async_client.request, self.async_client.create):
+            function = getattr(method, "__func__", method)
+            module = getattr(function, "__globals__", {}).get("__name__", "")
+            if module.partition(".")[0] != "openai":
+                return True
+        return False
 
     async def _chat(self, reader: ReplyReader, body: bytes) -> Chunks:
         """Yield the chunks of a reply in the chat completions protocol.

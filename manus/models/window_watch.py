@@ -12,19 +12,15 @@ import logging
 import math
 import time
 from dataclasses import dataclass, replace
-from typing import Any
 from urllib.parse import urlsplit
 
 from langchain_core.messages import AIMessage
-from langchain_core.runnables import Runnable
 
 from manus.config.model_settings import ModelSettings, split_spec
 from manus.models.endpoint_call import ModelRequest
-from manus.models.provider_packages import OLLAMA, OPENAI, find_package
 from manus.models.providers import DEFAULT_MODEL, get_address
 from manus.models.server_window import SMALL, ModelServer, ServerWindow, find_window, ollama_address
 from manus.models.tokens import cache_tokens, note_window
-from manus.models.wrapped import chat_model_in
 from manus.state.errors import ContextOverflowError
 
 log = logging.getLogger("manus")
@@ -95,20 +91,9 @@ def compare(request: ModelRequest, reply: AIMessage, factor: float | None) -> Co
     return Comparison(request.estimate * (factor or 1.0), usage["input_tokens"], factor is not None)
 
 
-def find_server(
-    endpoint: ModelSettings, caller_model: Runnable[Any, Any] | None = None
-) -> ModelServer | None:
-    """Return the server of an endpoint that can be asked for a window; None for hosted providers.
-
-    `caller_model` is the caller's chat model that the endpoint represents, if there is one.
-    """
+def find_server(endpoint: ModelSettings) -> ModelServer | None:
+    """Return the server of an endpoint that reports its window; None for hosted providers."""
     provider, name = split_spec(endpoint.model or DEFAULT_MODEL)
-    if caller_model is not None:
-        package = find_package(chat_model_in(caller_model))
-        if package is OLLAMA:
-            provider = "ollama"
-        elif package is not OPENAI:
-            return None
     key = endpoint.api_key.get_secret_value() if endpoint.api_key else None
     if provider == "ollama":
         return ModelServer(endpoint.base_url or ollama_address(), name, key, is_ollama=True)

@@ -45,6 +45,13 @@ def chat_models_in(model: object) -> list[BaseChatModel]:
     return [chat_model_in(model)]
 
 
+def has_stream(model: object) -> bool:
+    """Return whether a chat model has a method of its own that streams."""
+    kind = type(chat_model_in(model))
+    base = BaseChatModel
+    return kind._astream is not base._astream or kind._stream is not base._stream
+
+
 def with_tools(
     model: Runnable[Any, Any], tools: Sequence[dict[str, Any]], **choice: Any
 ) -> Runnable[Any, Any]:

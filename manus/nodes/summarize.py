@@ -6,13 +6,7 @@ import asyncio
 import logging
 from typing import Any
 
-from langchain_core.messages import (
-    AIMessage,
-    BaseMessage,
-    HumanMessage,
-    RemoveMessage,
-    SystemMessage,
-)
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.config import get_stream_writer
 
@@ -76,15 +70,9 @@ async def summarize(state: FlowState, config: RunnableConfig) -> Update:
         "results": result_lines(plan),
         "usage": active_run.ledger.count(entries),
         "refused": list_refusals(plan),
-        "messages": _replace_summary(state, output),
+        # of its own: the summary of a run that is resumed later must be the last message, too
+        "messages": [AIMessage(output, id=f"{state['messages'][-1].id}-summary")],
     }
-
-
-def _replace_summary(state: FlowState, output: str) -> list[BaseMessage]:
-    """Return the write of the summary; that of a run which was continued moves to the end."""
-    summary = AIMessage(output, id=f"{state['run']['id']}-summary")
-    ids = [message.id for message in state["messages"]]
-    return [RemoveMessage(id=str(summary.id)), summary] if summary.id in ids else [summary]
 
 
 async def _ask_for_summary(state: FlowState, active_run: ActiveRun) -> str:

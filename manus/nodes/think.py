@@ -28,7 +28,7 @@ from manus.nodes.exchange.notes import StepNotes, build_notes
 from manus.nodes.exchange.stop_conditions import final_update, last_text
 from manus.nodes.wrapping import ModelAnswer, ModelStep
 from manus.state.agent import AgentState, Run
-from manus.state.closing import close_history, forget_closings, without_closings
+from manus.state.closing import close_history, without_closings
 from manus.state.errors import BudgetError, ManusError, ModelUnavailableError
 from manus.state.events import StatusEvent, StepEvent, ThoughtEvent
 from manus.state.messages import get_text, has_calls, list_calls, messages_since
@@ -89,7 +89,6 @@ async def think(
         emit(StatusEvent(type="status", status=update["status"], stop_reason=stop_reason))
     if history.compaction is not state.get("compaction"):
         update["compaction"] = history.compaction
-    history.writes += forget_closings(messages, history.writes)
     writes = [*received, *repairs, *history.writes]
     update = {**start, **update, "usage": usage, "messages": writes}
     return [update, *commands] if commands else update

@@ -6,13 +6,10 @@ Programs that use any LangGraph graph read the result of a run from the last mes
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, RemoveMessage
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage
 
 from manus.state.messages import CLOSES, get_text, has_calls, is_reply
-
-_TEXT = ("text", "output_text")
 
 
 def is_closing(message: BaseMessage) -> bool:
@@ -40,37 +37,18 @@ def close_history(
 ) -> list[AnyMessage]:
     """Return the write after which a history ends with the output of a run.
 
-    The text of a reply without calls that `is_answer` becomes the output, which may have a note at
-    its end. Otherwise a closing message is added.
+    If its last message is a plain text that `is_answer`, it becomes the output, which may have a
+    note at its end. Otherwise a closing message is added.
     """
     messages = without_closings(history)
     last = messages[-1] if messages else AIMessage("", id="")
     if is_reply(last) and not has_calls(last):
         if get_text(last) == output:
             return []
-        if is_answer and output.startswith(get_text(last).strip()):
-            return [_with_text(last, output)]
+        is_plain = is_answer and isinstance(last.content, str)
+        if is_plain and output.startswith(get_text(last).strip()):
+            return [last.model_copy(update={"content": output})]
     if not output:
         return []
     kwargs = {CLOSES: last.id}
     return [AIMessage(output, id=f"{last.id}-output", additional_kwargs=kwargs)]
-
-
-def forget_closings(history: Sequence[AnyMessage], writes: Sequence[Any]) -> list[RemoveMessage]:
-    """Return the removals of the closing messages of those that the writes remove."""
-    removed = {write.id for write in writes if isinstance(write, RemoveMessage)}
-    if not removed:
-        return []
-    closings = filter(is_closing, history)
-    return [RemoveMessage(id=str(m.id)) for m in closings if m.additional_kwargs[CLOSES] in removed]
-
-
-def _with_text(message: AnyMessage, text: str) -> AnyMessage:
-    """Return a message with another text; reasoning and images stay."""
-    if isinstance(message.content, str):
-        return message.model_copy(update={"content": text})
-    blocks: list[Any] = []
-    for block in message.content:
-        if isinstance(block, dict) and block.get("type") not in _TEXT:
-            blocks.append(block)
-    return message.model_copy(update={"content": [*blocks, {"type": "text", "text": text}]})

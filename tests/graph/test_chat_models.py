@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from langchain_core.messages.tool import tool_call_chunk
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.runnables import Runnable, RunnableLambda
 from langchain_openai import ChatOpenAI
+from openai import AsyncOpenAI
 from pydantic import Field
 
 from manus import build_agent
@@ -19,6 +21,7 @@ from manus.models.chat_models import build_model
 from manus.models.provider_packages import PACKAGES
 from manus.state.errors import SettingsError
 from tests.server import ScriptedServer, call, fail, text
+from tests.server.products import vllm
 
 CALL = {"name": "weather", "args": {"city": "Graz, 世界"}, "id": "c1", "type": "tool_call"}
 CONTEXT = {"workspace": "w"}
@@ -98,9 +101,82 @@ async def test_a_parsed_call_needs_no_finish_reason(kind: str, is_watched: bool)
     assert [m.text for m in result["messages"] if m.type == "tool"] == ["sunny in Graz, 世界"]
 
 
-def openai(server: ScriptedServer) -> ChatOpenAI:
+class Silent(Custom):
+    """A model whose stream has no chunks."""
+
+    def _stream(self, *_: Any, **__: Any) -> Iterator[ChatGenerationChunk]:
+        yield from ()
+
+
+class Blank(Custom):
+    """A model whose stream has one chunk without anything."""
+
+    def _stream(self, *_: Any, **__: Any) -> Iterator[ChatGenerationChunk]:
+        yield ChatGenerationChunk(message=AIMessageChunk(content=""))
+
+
+class Refusing(Custom):
+    """A model that refuses to stream, as some proxies do."""
+
+    def _stream(self, *_: Any, **__: Any) -> Iterator[ChatGenerationChunk]:
+        raise RuntimeError("Streaming is not supported.")
+
+
+@pytest.mark.parametrize("is_watched", [False, True])
+@pytest.mark.parametrize("kind", [Silent, Blank, Refusing])
+async def test_a_model_need_not_stream(kind: type[Custom], is_watched: bool) -> None:
+    agent = build_agent(kind(left=replies()), tools=[weather])
+    modes: Any = ["values", "messages"] if is_watched else ["values"]
+    stream = agent.astream(REQUEST, context=CONTEXT, stream_mode=modes)
+    *_, (_, result) = [part async for part in stream if part[0] == "values"]
+    assert (result["stop_reason"], result["output"]) == ("answered", "It is sunny.")
+
+
+@pytest.mark.parametrize("options", [{}, {"disable_streaming": True}, {"streaming": True}])
+async def test_nothing_but_the_callers_model_is_asked(
+    server: ScriptedServer, options: dict[str, Any]
+) -> None:
+    """Its server is not asked for its context window, either."""
+    server.pages = vllm("scripted", 4_096)
+    server.script(call("weather", city="Graz"), text("It is sunny."))
+    agent = build_agent(openai(server, **options), tools=[weather])
+    stream = agent.astream(REQUEST, context=CONTEXT, stream_mode=["values", "messages"])
+    *_, (_, result) = [part async for part in stream if part[0] == "values"]
+    assert (result["stop_reason"], result["output"]) == ("answered", "It is sunny.")
+    assert (len(server.requests), server.looks) == (2, [])
+    if "disable_streaming" in options:
+        assert not any(request.body.get("stream") for request in server.requests)
+
+
+async def test_a_program_may_answer_the_requests_of_our_own_client(
+    server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As frameworks for evaluations do, it replaces a method of the SDK; nothing is sent."""
+    seen: list[Any] = []
+
+    async def request(
+        _: Any, cast_to: Any, options: Any, *, stream: bool = False, **__: Any
+    ) -> Any:
+        assert not stream
+        seen.append(options.json_data)
+        completion = {"id": "c", "object": "chat.completion", "created": 1, "model": "m"}
+        message = {"role": "assistant", "content": "It is sunny."}
+        choice = {"index": 0, "finish_reason": "stop", "message": message}
+        whole = cast_to.model_validate({**completion, "choices": [choice]})
+        return SimpleNamespace(parse=lambda: whole, headers={})
+
+    monkeypatch.setattr(AsyncOpenAI, "request", request)
+    context = {**CONTEXT, "model": "scripted", "base_url": server.base_url}
+    result = await build_agent(tools=[weather]).ainvoke(REQUEST, context=context)
+    assert (result["stop_reason"], result["output"]) == ("answered", "It is sunny.")
+    [body] = seen
+    assert (body["model"], body["messages"][-1]["role"]) == ("scripted", "user")
+    assert server.requests == []
+
+
+def openai(server: ScriptedServer, **more: Any) -> ChatOpenAI:
     options: dict[str, Any] = {"model": "scripted", "base_url": server.base_url, "api_key": "x"}
-    return ChatOpenAI(**options, max_retries=0)
+    return ChatOpenAI(**options, **more, max_retries=0)
 
 
 WRAPPERS: dict[str, Callable[[BaseChatModel], Any]] = {

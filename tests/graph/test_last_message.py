@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from langchain.agents.structured_output import ProviderStrategy, ToolStrategy
-from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage
+from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.tools import tool
 from langgraph.types import Command
 from pydantic import BaseModel
@@ -15,7 +15,8 @@ from manus.graph.state_update import reopen
 from manus.scripted import ScriptedModel
 from manus.scripted import call as model_call
 from manus.scripted import text as model_text
-from manus.state.closing import CLOSES, close_history, forget_closings, without_closings
+from manus.state.closing import close_history, without_closings
+from manus.state.messages import CLOSES
 from tests.flow.helpers import ScriptedFlow, makes, succeeds
 from tests.helpers.agent import ScriptedAgent, thread_config
 from tests.server import Request, Scripted, call, calls, fail, text
@@ -179,12 +180,3 @@ def test_a_team_member_keeps_the_answer_that_it_got_alone() -> None:
     assert without_closings(closed) == history
     alone = [HumanMessage("A team's request.", id="t"), closed[-1]]
     assert without_closings(alone) == alone
-
-
-def test_a_closing_message_leaves_with_the_message_that_it_follows() -> None:
-    history: Any = [HumanMessage("Weigh it.", id="h")]
-    closings = close_history(history, ANSWER)
-    writes = [RemoveMessage(id="h"), AIMessage("Notes.")]
-    [removal] = forget_closings([*history, *closings], writes)
-    assert removal.id == closings[0].id
-    assert forget_closings([*history, *closings], writes[1:]) == []
