@@ -43,8 +43,9 @@ def write_image() -> str:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "manus"
         folder.mkdir()
-        for needed in ("langgraph.json", "pyproject.toml"):
-            shutil.copy(ROOT / needed, folder)
+        for needed in ("langgraph.json", "pyproject.toml", "manus/graph/served.py"):
+            (folder / needed).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / needed, folder / needed)
         command = [sys.executable, "-m", "langgraph_cli", "dockerfile", "Dockerfile"]
         quiet = {**os.environ, "LANGGRAPH_CLI_NO_ANALYTICS": "1"}
         process = subprocess.run(
@@ -65,23 +66,15 @@ def write_aegra_image(config: dict[str, Any]) -> str:
 
 def write_aegra_config(config: dict[str, Any]) -> str:
     """Return the text of Aegra's configuration, which refers to graphs by file."""
-    graphs = {name: {**graph, "path": _as_file(graph["path"])} for name, graph in _graphs(config)}
+    graphs = {}
+    for name, graph in config["graphs"].items():
+        graphs[name] = {**graph, "path": f"../{graph['path'].removeprefix('./')}"}  # to `deploy/`
     aegra = {
         "graphs": graphs,
         "http": {"cors": config["http"]["cors"]},
         "checkpointer": {"durability": "sync"},
     }
     return json.dumps(aegra, indent=2) + "\n"
-
-
-def _graphs(config: dict[str, Any]) -> list[tuple[str, dict[str, str]]]:
-    return list(config["graphs"].items())
-
-
-def _as_file(path: str) -> str:
-    """Return the path of a graph with the file of its module, relative to `deploy/`."""
-    module, _, variable = path.partition(":")
-    return f"../{module.replace('.', '/')}.py:{variable}"
 
 
 def main() -> int:
