@@ -142,7 +142,7 @@ def _expose_path(search_path: str, home: Path, workspace: Path) -> Exposure:
     parts: list[Exposure] = []
     for entry in dict.fromkeys(search_path.split(os.pathsep)):
         for folder in dict.fromkeys((Path(entry), Path(os.path.realpath(entry)))):
-            is_known = any(map(folder.is_relative_to, (*_SYSTEM, workspace)))
+            is_known = any(folder.is_relative_to(known) for known in (*_SYSTEM, workspace))
             if folder.is_absolute() and folder.is_dir() and not is_known:
                 parts.append(_expose_folder(folder, home))
     parts += [_expose_target(target) for target in _iterate_targets_in_opt()]
