@@ -6,6 +6,7 @@ import click
 
 from manus import __version__
 from manus.cli.commands.demo import demo
+from manus.cli.commands.held import held
 from manus.cli.commands.mcp import mcp
 from manus.cli.commands.pages import report, ui, watch
 from manus.cli.commands.profiles import graph, profiles
@@ -45,4 +46,4 @@ def _add(*commands: click.Command) -> None:
 
 _add(chat, run, flow, resume, send, worker, threads, show, history, rewind, fork)
 _add(export, import_thread, report, watch, ui)
-_add(profiles, graph, mcp, memory, trust, setup, doctor, demo)
+_add(profiles, graph, mcp, memory, trust, held, setup, doctor, demo)

@@ -71,11 +71,15 @@ async def _export(
 @click.command("import")
 @click.argument("file", type=_FILE)
 @click.option("--thread", metavar="ID", type=thread_id, help="Id of the thread. [default: its own]")
+@click.option("--with-dotfiles", is_flag=True, help="Also write files that start by themselves.")
 @workspace_option
-def import_thread(file: Path, thread: str | None, workspace: str | None) -> int:
+def import_thread(
+    file: Path, thread: str | None, workspace: str | None, with_dotfiles: bool
+) -> int:
     """Store a thread from a zip file of `manus export`.
 
-    Files are written to a new folder. The thread's approvals are not imported, and its text counts
+    Files are written to a new folder, without those that editors, shells, git and other programs
+    start by themselves. The thread's approvals are not imported, and its text counts
     as untrusted.
     """
     from manus.cli.settings import read_settings, with_store
@@ -84,7 +88,10 @@ def import_thread(file: Path, thread: str | None, workspace: str | None) -> int:
     settings = read_settings()
     with open_thread_file(file) as opened:
         folder = _select_folder(settings, opened, workspace)
-        with_store(lambda store: _import(store, opened, folder, thread), settings)
+        with_store(
+            lambda store: _import(store, opened, folder, thread, with_dotfiles=with_dotfiles),
+            settings,
+        )
     return 0
 
 
@@ -97,12 +104,14 @@ def _select_folder(settings: Settings, file: ThreadFile, workspace: str | None) 
     return Path(resolve_workspace(settings, workspace))
 
 
-async def _import(store: Store, file: ThreadFile, folder: Path, new_id: str | None) -> None:
+async def _import(
+    store: Store, file: ThreadFile, folder: Path, new_id: str | None, *, with_dotfiles: bool
+) -> None:
     from manus.cli.screen import Screen
     from manus.prompts.formatting import count
     from manus.runs.transfer import imports
 
-    imported = await imports.import_thread(store, file, folder, new_id)
+    imported = await imports.import_thread(store, file, folder, new_id, with_dotfiles=with_dotfiles)
     screen = Screen(quiet=False)
     files = f", with {count(imported.files, 'file')}" if file.has_files else ""
     screen.paragraph(
@@ -112,6 +121,11 @@ async def _import(store: Store, file: ThreadFile, folder: Path, new_id: str | No
         screen.paragraph(
             "Not written because they link outside the folder or failed: "
             f"{_join_names(imported.skipped)}"
+        )
+    if imported.started:
+        screen.paragraph(
+            "Not written because other programs start them by themselves (--with-dotfiles writes "
+            f"them): {_join_names(imported.started)}"
         )
     screen.paragraph(f"View it with: manus show {imported.thread_id}", "dim")
 

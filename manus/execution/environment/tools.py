@@ -113,7 +113,7 @@ def find_user_tools(workspace: Path, environ: Mapping[str, str]) -> UserTools:
     parts.append(Exposure(tuple(outside), () if is_inside else exposure.hidden))
     is_conda = (prefix / "conda-meta").is_dir()
     variables["CONDA_PREFIX" if is_conda else "VIRTUAL_ENV"] = str(prefix)
-    own = set(map(os.path.realpath, get_own_prefixes()))
+    own = {os.path.realpath(path) for path in get_own_prefixes()}
     is_own = os.path.realpath(prefix) in own and not is_inside
     version = _VERSION.search(_read(prefix / "pyvenv.cfg").decode("utf-8", "replace"))
     place = prefix.relative_to(workspace) if is_inside else prefix
@@ -142,7 +142,7 @@ def _expose_path(search_path: str, home: Path, workspace: Path) -> Exposure:
     parts: list[Exposure] = []
     for entry in dict.fromkeys(search_path.split(os.pathsep)):
         for folder in dict.fromkeys((Path(entry), Path(os.path.realpath(entry)))):
-            is_known = any(folder.is_relative_to(known) for known in (*_SYSTEM, workspace))
+            is_known = any(folder.is_relative_to(each) for each in (*_SYSTEM, workspace))
             if folder.is_absolute() and folder.is_dir() and not is_known:
                 parts.append(_expose_folder(folder, home))
     parts += [_expose_target(target) for target in _iterate_targets_in_opt()]

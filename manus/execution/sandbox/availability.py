@@ -13,6 +13,7 @@ from manus.execution.sandbox.network import Network, open_network
 from manus.execution.sandbox.own_code import find_own_code
 from manus.state.errors import ToolUnavailableError
 
+_UNPROTECTED = ", which does not protect git data and start-up files while programs run"
 SandboxKind = Literal["bubblewrap", "landlock", "none"]
 
 _NO_SANDBOX_ERROR = (
@@ -60,9 +61,10 @@ def describe_sandbox(settings: SandboxSettings, workspace: Path) -> str:
             "no program is started, since Landlock cannot protect the code of manus in this "
             f"folder: use `--workspace`{remedy}"
         )
+    name = f"{kind}{_UNPROTECTED}" if kind == "landlock" else kind
     if advice is None:
-        return f"sandbox: {kind}"
-    return f"sandbox: {kind}; bubblewrap is stronger, but {advice.reason}: {advice.remedy}"
+        return f"sandbox: {name}"
+    return f"sandbox: {name}; bubblewrap is stronger, but {advice.reason}: {advice.remedy}"
 
 
 def select_sandbox(settings: SandboxSettings) -> WorkingSandbox:
@@ -73,7 +75,7 @@ def select_sandbox(settings: SandboxSettings) -> WorkingSandbox:
         try:
             return _probe_bubblewrap(settings)
         except ToolUnavailableError as error:
-            is_installed = bubblewrap.find_program() is not None
+            is_installed = bool(bubblewrap.find_programs())
             is_root = os.geteuid() == 0
             advice = advise(str(error), is_installed=is_installed, is_root=is_root)
         faults.append(f"bubblewrap {advice.reason}")

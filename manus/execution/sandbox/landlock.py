@@ -1,8 +1,8 @@
 """Landlock and seccomp: a sandbox without packages or namespaces, for use inside a container.
 
 It restricts files, processes and most of the network for the programs of a run. Unlike bubblewrap,
-it exposes the machine's process list, and the proxy's port on its loopback addresses. A broker in
-the process of the run creates the programs' own local and loopback sockets.
+it exposes the machine's process list, and the proxy's port on its loopback addresses. Programs have
+no local sockets, and reach their own servers on loopback only through the proxy.
 
 This file is executed as a script, without the package, before a program. It forks: the child
 confines itself and executes the program; the parent supervises it and terminates what the program
@@ -21,7 +21,6 @@ import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import _socket
     import signal as _signal
     from collections.abc import Iterable
     from pathlib import Path
@@ -39,11 +38,8 @@ _READ = 0b1101
 _OF_FILES = 0b1100000000000111
 _HANDLED = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 4: (1 << 15) - 1}
 _NO_NEW_PRIVILEGES = 38
-_MAKE_SOCKET = 1 << 9
 _SECCOMP = {"x86_64": 317, "aarch64": 277}
 _SET_FILTER = 1
-_NEW_LISTENER = 1 << 3
-_WAIT_KILLABLE = 1 << 5
 _DROP_FROM_BOUND = 24
 _CAPSET = {"x86_64": 126, "aarch64": 91}
 
@@ -85,27 +81,24 @@ def build_command(
     network: bool,
     port: int | None,
     rules: bytes,
-    broker: str = "",
-    broker_rules: bytes = b"",
 ) -> list[str]:
     """Return the command line before a command; `python` executes this file outside the sandbox.
 
     `workspace` and `home`, for `$HOME` and `$TMPDIR`, are writable; `read` (system files included)
     is only readable. With `network`, the network is closed except for `port`, the run's proxy.
-    `rules` is the seccomp filter. With a `broker` at an abstract address, the filter is
-    `broker_rules` if the kernel allows this process a supervisor.
+    `rules` is the seccomp filter.
     """
     readable = [*_READABLE, *map(str, read)]
     writable = [*_WRITABLE, str(workspace), str(home)]
     paths = [str(len(readable)), *readable, str(len(writable)), *writable]
     network_access = str(port or "none") if network else "all"
-    filters = [rules.hex(), broker, broker_rules.hex()]
-    return [python, "-I", "-S", __file__, str(os.getpid()), network_access, *filters, *paths]
+    words = [str(os.getpid()), network_access, rules.hex(), *paths]
+    return [python, "-I", "-S", __file__, *words]
 
 
 def main() -> None:
     """Execute the program in the arguments, confined according to them, and supervise it."""
-    _, run_process, network_access, rules, broker, broker_rules, *rest = sys.argv
+    _, run_process, network_access, rules, *rest = sys.argv
     readable, rest = _split_paths(rest)
     writable, program = _split_paths(rest)
     abi = find_version()
@@ -121,13 +114,11 @@ def main() -> None:
         _check(
             libc.syscall(_ADD, ruleset, _PORT, struct.pack("=QQ", _CONNECT, int(network_access)), 0)
         )
-    wire = _connect(broker)  # before Landlock refuses it
     _drop_capabilities()
     _check(libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0))
     _check(libc.syscall(_RESTRICT, ruleset, 0))
     os.close(ruleset)
-    if not (wire and _hand_over(wire, bytes.fromhex(broker_rules))):
-        _install_filter(bytes.fromhex(rules))
+    _install_filter(bytes.fromhex(rules))
     for number in _IGNORED_BY_PYTHON:  # otherwise inherited: `yes | head` would print an error
         _signal.signal(number, _signal.SIG_DFL)
     os.execvp(program[0], program)
@@ -279,60 +270,14 @@ def _drop_capabilities() -> None:
     libc.syscall(_CAPSET[os.uname().machine], struct.pack("=Ii", 0x20080522, 0), bytes(24))
 
 
-def confine_thread(folders: Iterable[Path]) -> None:
-    """Restrict the calling thread to creating sockets in `folders`. This cannot be undone.
-
-    Raises:
-        OSError: the kernel has no Landlock.
-    """
-    ruleset = _check(libc.syscall(_CREATE, struct.pack("=Q", _MAKE_SOCKET), 8, 0))
-    for folder in folders:
-        _allow_path(ruleset, str(folder), _MAKE_SOCKET)
-    _check(libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0))
-    _check(libc.syscall(_RESTRICT, ruleset, 0))
-    os.close(ruleset)
-
-
-def _connect(broker: str) -> _socket.socket | None:
-    """Connect to the broker; return None if there is none, as in another sandbox."""
-    if not broker:
-        return None
-    import _socket  # importing `socket`, which wraps it, takes long
-
-    wire = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
-    try:
-        wire.connect(f"\0{broker}")
-    except OSError:
-        return None
-    return wire
-
-
-def _hand_over(wire: _socket.socket, program: bytes) -> bool:
-    """Install a filter and send its listener to the broker; return False if it has none."""
-    import _socket
-
-    try:
-        try:
-            listener = _install_filter(program, _NEW_LISTENER | _WAIT_KILLABLE)
-        except OSError:  # Linux before 5.19
-            listener = _install_filter(program, _NEW_LISTENER)
-    except OSError:  # the parent process already has a supervisor
-        return False
-    rights = (_socket.SOL_SOCKET, _socket.SCM_RIGHTS, struct.pack("@i", listener))
-    wire.sendmsg([b"listener"], [rights])
-    os.close(listener)
-    wire.close()
-    return True
-
-
-def _install_filter(program: bytes, flags: int = 0) -> int:
-    """Install a filter for system calls; return its listener if the flags ask for one."""
+def _install_filter(program: bytes) -> None:
+    """Install a filter for system calls; an empty one means that there is none."""
     if not program:
-        return 0
+        return
     code = ctypes.create_string_buffer(program, len(program))
     header = struct.pack("@HP", len(program) // 8, ctypes.addressof(code))
     number = _SECCOMP[os.uname().machine]
-    return _check(int(libc.syscall(number, _SET_FILTER, flags, header)))
+    _check(int(libc.syscall(number, _SET_FILTER, 0, header)))
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ from manus.execution.protected_names import is_protected
 from manus.execution.safe_open import enter, open_at, remove, write_file, write_private
 from manus.execution.sandbox.git_data import GIT, GitData
 from manus.execution.sandbox.git_settings import format_settings
+from manus.execution.sandbox.held_files import HELD, LINK
 from manus.execution.sandbox.host_git import read_settings
 from manus.execution.sandbox.own_commits import OwnCommits
 from manus.execution.sandbox.start_files import (
@@ -41,7 +42,6 @@ from manus.execution.snapshots.listing import Status
 
 log = logging.getLogger("manus")
 
-HELD = "held"
 _MARKS = "looks"
 _MAX_NAMED = 5
 _TAKEN = (
@@ -213,7 +213,7 @@ def _keep(path: Path, target: Path) -> None:
     with enter(path.parent) as at:
         mode = os.stat(path.name, dir_fd=at, follow_symlinks=False).st_mode
         if stat.S_ISLNK(mode):
-            write_private(target, os.fsencode(f"link to {os.readlink(path.name, dir_fd=at)}"))
+            write_private(target, LINK + os.fsencode(os.readlink(path.name, dir_fd=at)))
     if not stat.S_ISREG(mode):
         return
     make = os.O_WRONLY | os.O_CREAT | os.O_EXCL

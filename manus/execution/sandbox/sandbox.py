@@ -36,10 +36,10 @@ from manus.execution.sandbox.home import HOME, SHELL, SHELL_INSIDE, SandboxHome
 from manus.execution.sandbox.interpreter import get_own_python
 from manus.execution.sandbox.limits import Limits
 from manus.execution.sandbox.look import Look
+from manus.execution.sandbox.loopback import connect_to_program
 from manus.execution.sandbox.mounts import Mount, sort_mounts
 from manus.execution.sandbox.network import Network
 from manus.execution.sandbox.own_code import find_own_code
-from manus.execution.sandbox.socket_broker import SocketBroker
 from manus.execution.session import Session
 from manus.execution.workspace import PRIVATE
 from manus.state.errors import ToolUnavailableError
@@ -109,10 +109,6 @@ class Sandbox:
             _link_user_packages(home.path / "home")
             _link_browsers(home.path / "home")
             copy_git_settings(workspace, home.path / "home" / ".gitconfig", os.environ)
-        self.broker: SocketBroker | None = None
-        """The broker of the programs' sockets; None if the kernel isolates them."""
-        if home is not None and kind == "landlock" and settings.network != "open":
-            self.broker = SocketBroker((workspace, home.path)) if seccomp.build_filter() else None
 
     def confine(
         self,
@@ -180,10 +176,6 @@ class Sandbox:
             network=restricts_network,
             port=self._port if reaches_proxy else None,
             rules=seccomp.build_filter(shares_network=restricts_network, shares_ipc=True),
-            broker=self.broker.name if self.broker else "",
-            broker_rules=seccomp.build_filter(
-                shares_network=restricts_network, shares_ipc=True, has_broker=True
-            ),
         )
 
     def _build_bubblewrap_prefix(
@@ -275,7 +267,8 @@ class Sandbox:
             names = ("http_proxy", "https_proxy", "all_proxy")
             proxy = f"http://{user}127.0.0.1:{self._port}"
             variables |= dict.fromkeys((*names, *map(str.upper, names)), proxy)
-            variables |= dict.fromkeys(("no_proxy", "NO_PROXY"), "localhost,127.0.0.1,::1")
+            if self.network is not None:  # else only the proxy reaches servers of the programs
+                variables |= dict.fromkeys(("no_proxy", "NO_PROXY"), "localhost,127.0.0.1,::1")
             variables["NODE_USE_ENV_PROXY"] = "1"
         return variables
 
@@ -296,6 +289,10 @@ class Sandbox:
         """Record a program that has been started in the sandbox."""
         self._programs = [each for each in self._programs if each.returncode is None]
         self._programs.append(process)
+
+    async def connect_to_program(self, port: int) -> socket.socket | None:
+        """Connect to a server of the programs on loopback; return None if there is none."""
+        return await asyncio.to_thread(connect_to_program, self._list_roots(), port)
 
     def _list_roots(self) -> list[int]:
         # a process that has not been waited for keeps its id
@@ -351,8 +348,6 @@ class Sandbox:
             self._proxy.rules.inside = None
         if self.network is not None:
             await asyncio.to_thread(self.network.close)
-        if self.broker is not None:
-            await asyncio.to_thread(self.broker.close)
         if self._home is not None:
             await asyncio.to_thread(self._home.close)
 
@@ -426,8 +421,8 @@ async def open_sandbox(
     try:
         if (network := sandbox.network) is not None:
             proxy.rules.inside = network.connect
-        if (broker := sandbox.broker) is not None:
-            proxy.rules.inside = broker.connect
+        elif sandbox.kind == "landlock" and settings.network != "open":
+            proxy.rules.inside = sandbox.connect_to_program
         if settings.network == "rules":
             listener = network.listener if network else socket.create_server(("127.0.0.1", 0))
             sandbox.proxy_server = await proxy.listen(listener)

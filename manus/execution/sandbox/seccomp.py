@@ -17,8 +17,6 @@ from typing import Literal
 _ALLOW = 0x7FFF0000
 _EPERM = 0x00050001
 _ENOSYS = 0x00050000 | 38
-_ASK_BROKER = 0x7FC00000
-"""SECCOMP_RET_USER_NOTIF: the broker decides (`socket_broker.py`)."""
 _ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _X32 = 0x40000000
 """Bit in the number of a call of x86_64's x32 interface, for which there are no rules."""
@@ -155,7 +153,7 @@ HOST_NETWORK_RULES = (
     # a datagram socket of a pair can still send to the path of a host's daemon
     Rule("socketpair", (Condition(0, "none of", (_UNIX,)),)),
     Rule("socketpair", (Condition(1, "none of", (_STREAM, _SEQUENCED_PACKETS), _TYPE_BITS),)),
-    # a program's own supervisor could answer instead of the broker
+    # a program's own supervisor must not answer for others
     Rule("seccomp", (Condition(1, "any bit of", (_NEW_LISTENER,)),)),
     Rule("socket", (_IS_INTERNET, Condition(1, "none of", (_STREAM,), _TYPE_BITS))),
     # not MPTCP (262) and SCTP (132), which Landlock does not check
@@ -170,35 +168,23 @@ LOCAL_SOCKET_RULES = (
     # daemons of the host listen on AF_UNIX
     Rule("socket", (_IS_LOCAL,)),
 )
-"""Rules of such a sandbox without a socket broker."""
-
-BROKER_RULES = (
-    Rule("socket", (_IS_LOCAL, Condition(1, "none of", (_STREAM,), _TYPE_BITS))),
-    Rule("socket", (_IS_LOCAL,), _ASK_BROKER),
-    Rule("bind", answer=_ASK_BROKER),
-    Rule("connect", answer=_ASK_BROKER),
-)
-"""Rules of such a sandbox with a socket broker; if it ends, these calls fail with ENOSYS."""
+"""More rules of such a sandbox."""
 
 HOST_IPC_RULES = tuple(map(Rule, ("shmget", "shmat", "msgget", "semget")))
 """Rules of a sandbox that shares the machine's System V IPC."""
 
 
-def build_filter(
-    *, shares_network: bool = False, shares_ipc: bool = False, has_broker: bool = False
-) -> bytes:
+def build_filter(*, shares_network: bool = False, shares_ipc: bool = False) -> bytes:
     """Build the filter for this machine; empty on an unsupported architecture.
 
     Args:
         shares_network: the sandbox shares the machine's network, of which only TCP may be used.
         shares_ipc: the sandbox shares the machine's System V IPC, which is refused.
-        has_broker: the sandbox shares the network, and a broker answers for its sockets.
     """
     machine = platform.machine()
     if machine not in _ARCHITECTURES:
         return b""
-    local = BROKER_RULES if has_broker else LOCAL_SOCKET_RULES
-    network = (*HOST_NETWORK_RULES, *local) if shares_network else ()
+    network = (*HOST_NETWORK_RULES, *LOCAL_SOCKET_RULES) if shares_network else ()
     ipc = HOST_IPC_RULES if shares_ipc else ()
     return compile_rules((*RULES, *network, *ipc), machine)
 

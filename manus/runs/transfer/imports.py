@@ -16,6 +16,7 @@ from langgraph.checkpoint.base import CheckpointMetadata, copy_checkpoint
 from pydantic import ValidationError
 
 from manus.execution.archive import Archive, Archived
+from manus.execution.protected_names import starts_by_itself
 from manus.execution.records.files import run_key
 from manus.execution.records.store_version import STORE_VERSION
 from manus.execution.snapshots.listing import REPOSITORY
@@ -35,9 +36,11 @@ from manus.store.threads import thread_config
 if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
 
-_MAX_MEMBER = 2 * 2**30
-_MAX_TOTAL = 8 * 2**30
+_MAX_TOTAL = 2**30
 """Bytes after decompression; a larger file is refused before it is read."""
+_MAX_RATIO = 200
+_MIN_CHECKED = 64 * 2**20
+"""Maximum ratio of decompression, for files that are larger than this."""
 _MAX_MEMBERS = 200_000
 _MAX_LINE = 512 * 2**20
 _UNUSABLE = (
@@ -57,6 +60,8 @@ class Imported:
     files: int = 0
     skipped: list[str] = field(default_factory=list)
     """Files that were not written: links that lead out of the workspace, or failed writes."""
+    started: list[str] = field(default_factory=list)
+    """Files that were not written because other programs start them by themselves."""
 
 
 class ThreadFile:
@@ -80,9 +85,9 @@ class ThreadFile:
 
     def _check_sizes(self) -> None:
         members = self._archive.infolist()
-        largest = max((member.file_size for member in members), default=0)
         total = sum(member.file_size for member in members)
-        if len(members) > _MAX_MEMBERS or largest > _MAX_MEMBER or total > _MAX_TOTAL:
+        is_bomb = total > _MIN_CHECKED and total > _MAX_RATIO * self.path.stat().st_size
+        if len(members) > _MAX_MEMBERS or total > _MAX_TOTAL or is_bomb:
             raise fmt.refuse(self.path, "it is larger than an exported thread can be")
 
     def lines(self, name: str) -> Iterator[Any]:
@@ -133,7 +138,12 @@ _DAMAGED = "it is damaged, or was not written by `manus export`"
 
 
 async def import_thread(
-    store: Store, file: ThreadFile, workspace: Path, thread_id: str | None = None
+    store: Store,
+    file: ThreadFile,
+    workspace: Path,
+    thread_id: str | None = None,
+    *,
+    with_dotfiles: bool = False,
 ) -> Imported:
     """Store a thread from a file under its id, or another one.
 
@@ -145,6 +155,7 @@ async def import_thread(
         file: the exported thread.
         workspace: a folder to work in; it must be new or empty if the file contains files for it.
         thread_id: the new id; by default that of the file.
+        with_dotfiles: also write files that other programs start by themselves.
 
     Raises:
         UsageError: the thread exists, or the workspace is not empty.
@@ -157,7 +168,7 @@ async def import_thread(
             f"The thread {imported.thread_id} already exists; choose another id with --thread."
         )
     if file.has_files:
-        await asyncio.to_thread(_restore_files, file, target.root, imported)
+        await asyncio.to_thread(_restore_files, file, target.root, imported, with_dotfiles)
     # after the files, because a workspace that was empty before the first run would be trusted
     await asyncio.to_thread(target.prepare)
     async with store.hold(imported.thread_id):
@@ -234,9 +245,13 @@ def _store_archive(file: ThreadFile, records: Path, thread_id: str) -> None:
         Archive(Archive.path_for(records, run_key(thread_id, namespace))).add(messages)
 
 
-def _restore_files(file: ThreadFile, root: Path, imported: Imported) -> None:
+def _restore_files(file: ThreadFile, root: Path, imported: Imported, with_dotfiles: bool) -> None:
     """Write the files into a new or empty folder. Blocking."""
     entries = _read_entries(file)
+    if not with_dotfiles:
+        imported.started = [path for path in entries if starts_by_itself(path, {""})]
+    for path in imported.started:
+        del entries[path]
     if root.exists() and (not root.is_dir() or any(root.iterdir())):
         raise UsageError(f"{root} is not empty; choose a new folder with --workspace.")
     try:
