@@ -7,8 +7,9 @@ patterns; what programs in a sandbox write to one of either kind is looked at.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from fnmatch import fnmatchcase
+import re
+from collections.abc import Collection, Iterable, Iterator
+from fnmatch import translate
 from pathlib import PurePosixPath
 
 PRIVATE = ".manus"
@@ -53,6 +54,16 @@ _INERT = (
 """Names that begin with a dot and start nothing: caches, lists of files, versions."""
 
 
+def _join(patterns: Iterable[str]) -> re.Pattern[str]:
+    """Compile patterns to one, since each file of a workspace is compared."""
+    return re.compile("|".join(map(translate, patterns)))
+
+
+_FILE = _join(_FILES)
+_PATH = _join(_PATHS)
+_INERT_NAME = _join(map(str.lower, _INERT))
+
+
 def is_protected(path: str) -> bool:
     """Return whether a path, relative to the workspace, matches one of the patterns.
 
@@ -67,9 +78,7 @@ def is_protected(path: str) -> bool:
     name = parts[-1]
     if name.endswith(_EXAMPLES):
         return False
-    if any(fnmatchcase(name, pattern) for pattern in _FILES):
-        return True
-    return any(fnmatchcase("/".join(parts), pattern) for pattern in _PATHS)
+    return bool(_FILE.match(name) or _PATH.match("/".join(parts)))
 
 
 def starts_by_itself(path: str, folders: Collection[str]) -> bool:
@@ -96,4 +105,4 @@ def _iterate_dot_entries(path: str) -> Iterator[tuple[str, str]]:
 
 
 def _is_inert(name: str) -> bool:
-    return name.endswith(_EXAMPLES) or any(fnmatchcase(name, pattern) for pattern in _INERT)
+    return name.endswith(_EXAMPLES) or bool(_INERT_NAME.match(name))
