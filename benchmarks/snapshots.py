@@ -1,22 +1,35 @@
 """Measure the cost of recording the files of a workspace: `python -m benchmarks.snapshots`.
 
-Each figure is the median of several snapshots in one process, in milliseconds.
+Each figure of the table is the median of several snapshots in one process, in milliseconds. The
+last line is the time in which a program creates and deletes files, without and with the log of what
+programs write.
 """
 
 from __future__ import annotations
 
+import asyncio
+import os
 import statistics
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from manus.execution.sandbox.supervisor import WriteSupervisor
 from manus.execution.snapshots.objects import make_ref
 from manus.execution.snapshots.recorder import SnapshotRecorder
+from manus.execution.snapshots.write_log import WriteLog
 
 _SIZES = (200, 2_000, 20_000)
 _FILES_PER_FOLDER = 50
 _REPEATS = 9
+_PROGRAM_FILES = 10_000
+_PROGRAM = (
+    "import os, sys; names = [f'f{i}' for i in range(int(sys.argv[1]))];"
+    "[open(name, 'w').close() for name in names]; [os.unlink(name) for name in names]"
+)
 _SETTLING_SECONDS = 0.1
 """Files that were just changed are read again; those of a real project are older."""
 
@@ -29,6 +42,34 @@ def main() -> None:
         with TemporaryDirectory() as folder:
             cells = [f"{milliseconds:,.0f}" for milliseconds in _measure(Path(folder), size)]
         print(f"| {size:,} | {' | '.join(cells)} |")
+    with TemporaryDirectory() as folder:
+        asyncio.run(_measure_programs(Path(os.path.realpath(folder))))
+
+
+async def _measure_programs(folder: Path) -> None:
+    supervisor = WriteSupervisor(folder, WriteLog(folder.with_suffix(".writes")))
+    words = [sys.executable, "-c", _PROGRAM, str(_PROGRAM_FILES)]
+    plain = []
+    logged = []
+    for _ in range(_REPEATS):
+        start = time.perf_counter()
+        process = await asyncio.create_subprocess_exec(*words, cwd=folder)
+        await process.wait()
+        plain.append(time.perf_counter() - start)
+        start = time.perf_counter()
+        program = await supervisor.start(
+            words,
+            directory=folder,
+            environment=os.environ,
+            stdin=subprocess.DEVNULL,
+            output=subprocess.DEVNULL,
+            descriptors=(),
+        )
+        await program.wait()
+        logged.append(time.perf_counter() - start)
+    supervisor.close()
+    seconds = f"{statistics.median(plain):.2f} → {statistics.median(logged):.2f} s"
+    print(f"creating and deleting {_PROGRAM_FILES:,} files: {seconds}")
 
 
 def _measure(folder: Path, size: int) -> list[float]:
@@ -38,14 +79,15 @@ def _measure(folder: Path, size: int) -> list[float]:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"print({number})\n" * 40)
     time.sleep(_SETTLING_SECONDS)
-    recorder = SnapshotRecorder(root, folder / "snapshots", largest_share=1.0)
+    recorder = SnapshotRecorder(root, folder / "snapshots")
     recorder.notify = print
     ref = make_ref("benchmark")
     newest = ""
+    writes = WriteLog(folder / "writes")
 
     def take(paths: list[str] | None = None) -> None:
         nonlocal newest
-        newest = recorder.take(ref, newest, "agent", "benchmark", paths)
+        newest = recorder.take(ref, newest, writes, "benchmark", paths) or ""
 
     changed = root / "folder0" / "file0.py"
     counter = iter(range(1_000_000))

@@ -47,7 +47,7 @@ async def restore_files(store: Store, thread_id: str) -> str:
     Returns what was done; empty if the files are not recorded, or nothing is left.
     """
     from manus.execution.snapshots.restored_text import describe_effects, describe_files
-    from manus.runs.rewind import Rewinder
+    from manus.store.rewind import Rewinder
     from manus.store.threads import read_thread
 
     thread = await read_thread(store, thread_id)

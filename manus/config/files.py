@@ -8,6 +8,7 @@ import functools
 import json
 import logging
 import os
+import re
 import select
 import stat
 import tempfile
@@ -148,7 +149,7 @@ def write_atomically(
         return
     if at is None:
         path = Path(os.path.realpath(path))
-    temporary_path = path.with_name(f".{path.name[:100]}.{os.urandom(4).hex()}.tmp")
+    temporary_path = path.with_name(f"{_name_prefix(path.name)}{os.urandom(4).hex()}.tmp")
     first_mode = 0o666 if old_status is None and mode is None else 0o600
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     descriptor = os.open(temporary_path, flags, first_mode, dir_fd=at)
@@ -161,6 +162,16 @@ def write_atomically(
         with contextlib.suppress(FileNotFoundError):
             os.unlink(temporary_path, dir_fd=at)
         raise
+
+
+def is_temporary(name: str, target: str) -> bool:
+    """Return whether a file is what a killed `write_atomically` to `target` left behind."""
+    prefix = _name_prefix(target)
+    return name.startswith(prefix) and bool(re.fullmatch(r"[0-9a-f]{8}\.tmp", name[len(prefix) :]))
+
+
+def _name_prefix(target: str) -> str:
+    return f".{target[:100]}."
 
 
 def _set_owner_and_mode(

@@ -186,6 +186,8 @@ class AgentTool(BaseTool):
     """Whether calls have no side effects and use no shared resource."""
     is_optional: ClassVar[bool] = False
     """Whether a call that needs approval is declined where no person is present."""
+    logs_writes: ClassVar[bool] = True
+    """Whether all files that a call changes are written by `safe_open` or in the sandbox."""
     summary: ClassVar[str] = ""
     """One line for the list of tools on demand [default: the description's first sentence]."""
     example: ClassVar[dict[str, Any] | None] = None

@@ -223,7 +223,8 @@ async def _replay(call: Call, entry: JournalEntry) -> ToolResult:
 async def _execute_recorded(call: Call, verdict: Verdict, files: ThreadFiles) -> ToolResult:
     """Execute a call, and record the workspace's files before and after it."""
     changed = [resource.name for resource in call.resources if resource.write]
-    async with files.around_call(call.tool.name, changed):
+    is_logged = isinstance(call.tool, AgentTool) and call.tool.logs_writes
+    async with files.around_call(call.tool.name, changed, is_logged=is_logged):
         return await _execute(call, verdict)
 
 
@@ -256,6 +257,8 @@ async def _execute(call: Call, verdict: Verdict) -> ToolResult:
         await note_writes(session, args, observation.source, started_at, has_fetched=has_fetched)
     if observation.handoff is not None and not session.is_in_other_graph:
         observation = replace(failure(NO_GRAPH_AROUND), artifact=observation.artifact)
+    if session.files is not None and (note := session.files.describe_unrecorded()):
+        observation = replace(observation, text=observation.text + note)
     if verdict.note:
         observation = replace(observation, text=verdict.note + observation.text)
     effect = (call.acts_outside or running_call.has_fetched) and rate_effect(observation)

@@ -20,9 +20,11 @@ from manus.execution.process_output import PipeReader
 from manus.execution.sandbox.confined import Confined
 from manus.execution.sandbox.landlock import SUPERVISOR
 from manus.execution.sandbox.sandbox import CERTIFICATE_VARIABLES, Sandbox
+from manus.execution.sandbox.supervisor import Child
 from manus.execution.workspace import Workspace
 from manus.state.errors import ToolUnavailableError
 
+Process = asyncio.subprocess.Process | Child
 _GRACE_SECONDS = 0.5
 """Seconds between SIGTERM and SIGKILL."""
 _KILL_TIMEOUT = 10.0
@@ -54,7 +56,7 @@ def scrub_environment(environment: Mapping[str, str]) -> dict[str, str]:
     return {"PATH": _DEFAULT_PATH, **allowed}
 
 
-async def end(process: asyncio.subprocess.Process) -> None:
+async def end(process: Process) -> None:
     """Terminate a program, its session, and its children in other sessions.
 
     A cancellation is delayed until they have ended.
@@ -138,7 +140,7 @@ async def start(
     sandbox: Sandbox | None = None,
     read: Sequence[Path] = (),
     writes_git: bool = False,
-) -> asyncio.subprocess.Process:
+) -> Process:
     """Start a program in its own session; stdout and stderr go to `output`, in order.
 
     `extra` is added to the result of `scrub_environment`. `descriptors` are inherited with their
@@ -152,6 +154,18 @@ async def start(
         words, environment = await asyncio.to_thread(
             _confine, argv, extra or {}, directory, sandbox, read, writes_git
         )
+        process: Process
+        if sandbox is not None and (supervisor := await sandbox.supervise()) is not None:
+            process = await supervisor.start(
+                words,
+                directory=directory,
+                environment=environment,
+                stdin=stdin,
+                output=output,
+                descriptors=descriptors,
+            )
+            sandbox.register(process)
+            return process
         process = await asyncio.create_subprocess_exec(
             *words,
             cwd=directory,
@@ -242,7 +256,7 @@ async def run(
     return ProcessResult(await asyncio.to_thread(capture.text), code)
 
 
-async def _wait_with_timeout(process: asyncio.subprocess.Process, seconds: float) -> int | None:
+async def _wait_with_timeout(process: Process, seconds: float) -> int | None:
     try:
         async with asyncio.timeout(seconds):
             return await process.wait()

@@ -15,14 +15,41 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Protocol
 
 from manus.config.files import write_atomically
 
 _FOLDER_FLAGS = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY)
 _OPEN_FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC  # never blocks
 _PRIVATE = 0o700
+
+
+class WriteObserver(Protocol):
+    """Receives the paths of files, relative to a folder, before they change."""
+
+    def note(self, path: str, /) -> None:
+        """Note a path."""
+
+
+_observed: ContextVar[tuple[Path, WriteObserver] | None] = ContextVar("observed", default=None)
+
+
+@contextmanager
+def observe_writes(folder: Path, observer: WriteObserver) -> Iterator[None]:
+    """Report to the observer what this module writes in a folder for the length of the block."""
+    token = _observed.set((folder, observer))
+    try:
+        yield
+    finally:
+        _observed.reset(token)
+
+
+def _note_write(path: Path) -> None:
+    observed = _observed.get()
+    if observed is not None and path.is_relative_to(observed[0]):
+        observed[1].note(str(path.relative_to(observed[0])))
 
 
 @contextmanager
@@ -60,6 +87,8 @@ def open_at(path: Path, flags: int = os.O_RDONLY, mode: int = 0, make: int | Non
     Raises:
         OSError: the file cannot be opened, or is a link.
     """
+    if flags & (os.O_WRONLY | os.O_RDWR):
+        _note_write(path)
     with enter(path.parent, make) as at:
         return os.open(path.name, flags | _OPEN_FLAGS, mode, dir_fd=at)
 
@@ -143,6 +172,7 @@ def write_file(path: Path, data: bytes, mode: int | None = None, *, folders: int
     Raises:
         OSError: the file cannot be written; nothing has changed.
     """
+    _note_write(path)
     with enter(path.parent, folders) as at:
         write_atomically(Path(path.name), data, mode, at)
 

@@ -10,12 +10,15 @@ from pathlib import Path
 from manus.execution.snapshots.objects import SnapshotStore, make_ref
 from manus.execution.snapshots.restore import Restoration, plan_copy
 from manus.execution.snapshots.rewinding import SNAPSHOTS
-from manus.execution.workspace import Workspace
-from manus.runs.rewind import Rewinder
-from manus.runs.steps import HistoryStep
-from manus.state.errors import UsageError
+from manus.execution.workspace import PRIVATE, Workspace
+from manus.state.errors import StorageError, UsageError
 from manus.store.base import Store
+from manus.store.rewind import Rewinder
+from manus.store.steps import HistoryStep
 from manus.store.threads import Thread, get_thread
+
+_UNFINISHED = "manus-fork"
+"""Suffix of a folder that is being filled with the files of a fork."""
 
 
 async def fork_thread(
@@ -66,10 +69,22 @@ def _copy_files(thread: Thread, step: HistoryStep, target: Workspace) -> str:
             "omit --workspace to fork only its messages."
         )
     folder = target.root
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+    is_in_use = folder.exists() and not folder.is_dir()
+    if is_in_use or (folder.is_dir() and {path.name for path in folder.iterdir()} - {PRIVATE}):
         raise UsageError(f"{folder} is not empty; choose a new folder for the fork.")
     snapshot = step.snapshot or store.chain("", head)[0].id
-    target.prepare()
-    Restoration(folder, store, plan_copy(store, snapshot)).run()
+    # the folder appears with all files, so that a fork that was killed can be repeated
+    unfinished = folder.with_name(f".{folder.name}.{_UNFINISHED}")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    unfinished.mkdir(parents=True)
+    restoration = Restoration(unfinished, store, plan_copy(store, snapshot))
+    restoration.run()
+    if restoration.failed:
+        names = ", ".join(restoration.failed)
+        raise StorageError(f"These files of the step cannot be written to {unfinished}: {names}.")
+    target.prepare()  # records that the folder was empty
     shutil.copytree(snapshots, target.records / SNAPSHOTS, dirs_exist_ok=True)
+    shutil.rmtree(target.private)
+    unfinished.rename(folder)
+    target.prepare()
     return snapshot

@@ -18,12 +18,11 @@ from manus.config.run_settings import resolve_settings
 from manus.config.settings import Settings
 from manus.graph.outcome import Outcome, build_outcome, is_over
 from manus.graph.state_update import keep_stopped_reply, reopen
+from manus.graph.thread_graph import build_graph
 from manus.runs.configuration import build_context, check_model, check_presence, check_workspace
-from manus.runs.graphs import build_graph
 from manus.runs.message_chunks import StreamedText
 from manus.runs.messages import create_next_job
 from manus.runs.options import RunOptions, stored_options
-from manus.runs.rewind import Rewinder
 from manus.state.errors import UsageError
 from manus.store.base import Store
 from manus.store.threads import Thread, get_thread, read_thread, thread_config
@@ -132,7 +131,6 @@ async def create_job(
     existing = await read_thread(store, thread)
     if existing is not None:
         check_kind(existing, kind)
-        await Rewinder(store, existing).finish()
     profile = args.profile or (existing and existing.profile) or settings.profile
     context = build_context(args, **({"workspace": existing.workspace} if existing else {}))
     context = check_presence(context, settings)
@@ -171,8 +169,6 @@ async def create_resume_job(
         UsageError: the thread does not exist, or an answer has no open question.
     """
     thread = await get_thread(store, thread_id)
-    if await Rewinder(store, thread).finish() is not None:
-        thread = await get_thread(store, thread_id)
     profile = args.profile or thread.profile or settings.profile
     graph = build_graph(thread.kind, profile, store)
     snapshot = await graph.aget_state(thread_config(thread_id))

@@ -16,7 +16,7 @@ from manus.execution.snapshots.objects import SnapshotStore, make_ref
 from manus.execution.snapshots.rewinding import REWINDS, SNAPSHOTS
 from manus.execution.workspace import Workspace
 from manus.graph.outcome import is_over
-from manus.runs.graphs import build_graph
+from manus.graph.thread_graph import build_graph
 from manus.state.errors import StorageError, ThreadBusyError
 from manus.store.base import Store, StoredThread
 from manus.store.deletion import delete_thread

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from manus.execution.records.inbox import InboxMessage
 from manus.execution.snapshots.restored_text import MAX_NAMES, describe_effects, describe_files
 from manus.prompts.formatting import clean, fit, in_words
-from manus.runs.rewind import Rewound
+from manus.store.rewind import Rewound
 
 _TEXT_WIDTH = 60
 """Terminal cells of a message."""

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from manus.runs.fork import fork_thread
-from manus.runs.rewind import Rewinder, Rewound
-from manus.runs.steps import HistoryStep, find_changes, find_step, list_steps
+from manus.runs.messages import read_unread
 from manus.state.errors import UsageError
 from manus.store.base import Store
 from manus.store.history import read_history
-from manus.store.threads import get_thread
+from manus.store.rewind import Rewinder, Rewound
+from manus.store.steps import HistoryStep, find_changes, find_step, list_steps
+from manus.store.threads import Thread, get_thread
 
 
 async def history(store: Any, thread_id: str) -> list[HistoryStep]:
@@ -72,13 +73,36 @@ async def rewind(
     if (to is None) != undo:
         raise UsageError("Pass either the step to return to, `to=STEP`, or `undo=True`.")
     thread = await get_thread(_check(store), thread_id)
-    async with store.hold(thread.thread_id):
-        rewinder = Rewinder(store, thread)
-        await rewinder.finish()
-        if to is None:
-            return await rewinder.undo()
-        steps = list_steps(await read_history(store, thread.thread_id))
-        return await rewinder.rewind(find_step(steps, to, thread.thread_id), theirs=theirs)
+    async with store.acquire(thread.thread_id):
+        result = await _rewind(store, thread, to, theirs=theirs)
+        result.unread = await read_unread(store, thread.thread_id)
+        return result
+
+
+async def _rewind(store: Store, thread: Thread, to: int | None, *, theirs: bool) -> Rewound:
+    rewinder = Rewinder(store, thread)
+    finished = await rewinder.finish()
+    if finished is not None:
+        intent, result = finished
+        if (None if intent.undoes else intent.step) == to and intent.theirs == theirs:
+            return result  # it is the same rewind
+    if to is None:
+        return await rewinder.undo()
+    steps = list_steps(await read_history(store, thread.thread_id))
+    return await rewinder.rewind(find_step(steps, to, thread.thread_id), theirs=theirs)
+
+
+async def rewind_to_checkpoint(store: Store, thread: Thread, checkpoint: str) -> Rewound | None:
+    """Rewind a thread, which the caller holds, to a checkpoint at the end of a step.
+
+    Returns None if the step does not exist.
+    """
+    for step in list_steps(await read_history(store, thread.thread_id)):
+        if step.checkpoint == checkpoint:
+            result = await Rewinder(store, thread).rewind(step)
+            result.unread = await read_unread(store, thread.thread_id)
+            return result
+    return None
 
 
 async def fork(

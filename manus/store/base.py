@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -139,10 +139,32 @@ class Store(BaseCheckpointSaver[Any]):
         history = await read_history(self, thread_id)
         return await asyncio.to_thread(list_outside_effects, history, checkpoint_id, open_journal)
 
+    async def complete_rewind(self, thread_id: str) -> None:
+        """Complete an interrupted rewind of a thread, which the caller holds."""
+        from manus.store.rewind import complete_rewind  # it imports this module
+
+        await complete_rewind(self, thread_id)
+
     async def reclaim_space(self) -> None:
         """Return the space of deleted threads to the file system if the store does not do so."""
 
-    def hold(self, thread_id: str, run_id: str | None = None) -> AbstractAsyncContextManager[None]:
+    @asynccontextmanager
+    async def hold(self, thread_id: str, run_id: str | None = None) -> AsyncIterator[None]:
+        """Lock a thread as `acquire`, and first complete a rewind of it that was interrupted.
+
+        Raises:
+            StorageError, UsageError: the rewind cannot be completed.
+            ThreadBusyError: see `acquire`.
+        """
+        from manus.store.rewind import complete_rewind  # it imports this module
+
+        async with self.acquire(thread_id, run_id):
+            await complete_rewind(self, thread_id)
+            yield
+
+    def acquire(
+        self, thread_id: str, run_id: str | None = None
+    ) -> AbstractAsyncContextManager[None]:
         """Lock a thread for this process inside the block, or raise `ThreadBusyError`.
 
         A server that reassigns a run to another worker repeats its `run_id`: the thread is taken

@@ -13,6 +13,7 @@ from manus.execution.archive import Archive
 from manus.execution.records.files import run_key, workspace_log
 from manus.execution.snapshots.objects import SnapshotStore, make_ref
 from manus.execution.snapshots.rewinding import REWINDS, SNAPSHOTS
+from manus.execution.snapshots.write_log import WRITES
 from manus.execution.workspace import Workspace
 from manus.state.errors import StorageError
 from manus.store.outputs import KeptOutputs
@@ -67,7 +68,7 @@ def _delete_snapshots(records: Path, thread_id: str) -> None:
     """Delete the snapshots of a thread, and the objects that no other thread uses. Blocking."""
     folder = records / SNAPSHOTS
     ref = make_ref(thread_id)
-    _delete_files([records / REWINDS / f"{ref}.json", folder / "active" / ref])
+    _delete_files([records / REWINDS / f"{ref}.json", folder / WRITES / ref])
     if not folder.exists():
         return
     store = SnapshotStore.open(folder)

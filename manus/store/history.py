@@ -98,14 +98,18 @@ def unwrap_overwrite(write: Any) -> Any:
 
 
 async def read_history(
-    saver: BaseCheckpointSaver[Any], thread_id: str, decoded: DecodedValues | None = None
+    saver: BaseCheckpointSaver[Any],
+    thread_id: str,
+    decoded: DecodedValues | None = None,
+    newest: str = "",
 ) -> History:
     """Return all supersteps that lead to the newest one; empty if the thread does not exist.
 
     `decoded`: the values of the previous reading of the thread, which need no deserialization.
+    `newest`: the last checkpoint to return, for an abandoned branch.
     """
     with (decoded or DecodedValues()).reading(), _paused_collection():
-        return await _read_history(saver, thread_id)
+        return await _read_history(saver, thread_id, newest)
 
 
 @contextmanager
@@ -123,12 +127,12 @@ def _paused_collection() -> Iterator[None]:
             gc.enable()
 
 
-async def _read_history(saver: BaseCheckpointSaver[Any], thread_id: str) -> History:
+async def _read_history(saver: BaseCheckpointSaver[Any], thread_id: str, newest: str) -> History:
     by_namespace: dict[str, dict[str, CheckpointTuple]] = {}
     async for checkpoint in saver.alist({"configurable": {"thread_id": thread_id}}):
         namespace = str(checkpoint.config["configurable"].get("checkpoint_ns", ""))
         by_namespace.setdefault(namespace, {})[_get_id(checkpoint)] = checkpoint
-    return {name: _order_supersteps(by_id) for name, by_id in by_namespace.items()}
+    return {name: _order_supersteps(by_id, newest) for name, by_id in by_namespace.items()}
 
 
 async def read_fingerprint(saver: BaseCheckpointSaver[Any], thread_id: str) -> list[object]:
@@ -154,11 +158,12 @@ def to_superstep(checkpoint: CheckpointTuple, next_started_at: datetime | None =
     )
 
 
-def _order_supersteps(by_id: dict[str, CheckpointTuple]) -> list[Superstep]:
+def _order_supersteps(by_id: dict[str, CheckpointTuple], newest: str) -> list[Superstep]:
     """Follow the parents from the newest checkpoint to the first; return them oldest first."""
     supersteps: list[Superstep] = []
     next_started_at = None
-    checkpoint_id = next(iter(by_id), "")  # a saver lists the newest first
+    # a saver lists the newest first
+    checkpoint_id = newest if newest in by_id else next(iter(by_id), "")
     while (checkpoint := by_id.get(checkpoint_id)) is not None:
         superstep = to_superstep(checkpoint, next_started_at)
         supersteps.append(superstep)

@@ -202,7 +202,9 @@ class PostgresStore(FencedSaver, Store):
         holders: dict[str, str] = await self.records.run(partial(self.records.holders, thread_ids))
         return holders
 
-    def hold(self, thread_id: str, run_id: str | None = None) -> AbstractAsyncContextManager[None]:
+    def acquire(
+        self, thread_id: str, run_id: str | None = None
+    ) -> AbstractAsyncContextManager[None]:
         """As in the base class; other machines respect the lock too."""
         return self.records.hold(thread_id, run_id)
 

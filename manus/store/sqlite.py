@@ -313,7 +313,7 @@ class SqliteStore(SqliteSaver, Store):
         with self.cursor(transaction=False) as cursor:
             return [str(row[0]) for row in cursor.execute(_RECENT, (limit,))]
 
-    def hold(
+    def acquire(
         self,
         thread_id: str,
         run_id: str | None = None,  # noqa: ARG002

@@ -1,7 +1,11 @@
 """`history`, `rewind` and `fork` in Python, with a store in a file and in a database."""
 
+import asyncio
 import operator
+import os
 import shutil
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +24,7 @@ from manus.state.usage import Budget, sum_tokens
 from manus.store.base import Store
 from tests.flow.helpers import SECOND, ScriptedFlow, free, makes, succeeds
 from tests.helpers.agent import TESTER, ScriptedAgent
+from tests.helpers.processes import until
 from tests.server import Call, Message, ScriptedServer, call, text, tokens
 from tests.store.postgres_server import binaries
 
@@ -93,6 +98,133 @@ async def test_a_rewind_is_undone(agent: ScriptedAgent, store: Store) -> None:
     assert files(agent.workspace) == {"b.txt"}
     assert len(await history(store, "t")) == 4
     assert (await agent.outcome()).output == "Done."
+
+
+async def edit_meanwhile(root: Path) -> None:
+    """Edit, create and delete files while a call runs until the file `go` exists."""
+    await until((root / "a.txt").exists)
+    (root / "mine.txt").write_text("mine, changed")
+    (root / "new.txt").write_text("mine, too")
+    (root / "old.txt").unlink()
+    (root / "go").touch()
+
+
+async def test_changes_by_others_during_a_call_are_kept(agent: ScriptedAgent, store: Store) -> None:
+    root = agent.workspace
+    (root / "mine.txt").write_text("mine")
+    (root / "old.txt").write_text("old")
+    command = "echo 1 > a.txt; until [ -e go ]; do sleep 0.01; done; rm -f gone; echo 2 > b.txt"
+    await asyncio.gather(
+        edit_meanwhile(root), agent.run(bash(command), bash("echo 3 >> a.txt"), text("Done."))
+    )
+    assert [step.files for step in await history(store, "t")][1:3] == [
+        ("a.txt", "b.txt"),
+        ("a.txt",),
+    ]
+    (root / "go").unlink()
+    result = await rewind(store, "t", to=0)
+    assert sorted(result.restored) == ["a.txt", "b.txt"]
+    assert files(root) == {"mine.txt", "new.txt"}
+    assert (root / "mine.txt").read_text() == "mine, changed"
+    await rewind(store, "t", undo=True)
+    assert (root / "a.txt").read_text() == "1\n3\n"
+    assert (root / "mine.txt").read_text() == "mine, changed"
+
+
+async def test_a_deletion_after_a_large_step_is_restored(
+    agent: ScriptedAgent, store: Store
+) -> None:
+    (agent.workspace / "src").mkdir()
+    (agent.workspace / "src" / "app.py").write_text("mine")
+    large = "mkdir build; for i in $(seq 10); do head -c 3M /dev/urandom > build/$i; done"
+    await agent.run(bash(large), bash("rm -rf src"), text("Done."))
+    result = await rewind(store, "t", to=1)
+    assert result.restored == ["src/app.py"]
+    assert (agent.workspace / "src" / "app.py").read_text() == "mine"
+
+
+async def test_rewinds_are_undone_one_by_one(agent: ScriptedAgent, store: Store) -> None:
+    await agent.run(*(bash(f"echo {n} > {n}.txt") for n in range(1, 4)), text("Done."))
+    tip = files(agent.workspace)
+    await rewind(store, "t", to=2)
+    await rewind(store, "t", to=2)  # the same, which completes it
+    await rewind(store, "t", to=1)
+    assert files(agent.workspace) == {"1.txt"}
+    await rewind(store, "t", undo=True)
+    assert files(agent.workspace) == {"1.txt", "2.txt"}
+    assert len(await history(store, "t")) == 3
+    await rewind(store, "t", undo=True)
+    assert files(agent.workspace) == tip
+    assert len(await history(store, "t")) == 5
+    with pytest.raises(UsageError, match="no rewind to undo"):
+        await rewind(store, "t", undo=True)
+    await rewind(store, "t", to=1)
+    await agent.invoke(None, bash("echo 9 > 9.txt"), text("Went on."))
+    await rewind(store, "t", undo=True)
+    assert files(agent.workspace) == tip
+    await rewind(store, "t", undo=True)  # what happened after the rewind is not lost either
+    assert files(agent.workspace) == {"1.txt", "9.txt"}
+
+
+KILLED = """
+import asyncio, os, sys
+from pathlib import Path
+from manus import open_sqlite, rewind
+from manus.store.rewind import Rewinder
+
+async def die(*_, **__):
+    os.kill(os.getpid(), 9)
+
+async def main():
+    Rewinder.return_to = die
+    async with open_sqlite(Path(sys.argv[1])) as store:
+        await rewind(store, "t", to=1)
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("store", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("who", ["the next run", "the same rewind", "another rewind"])
+async def test_a_killed_rewind_is_completed_by_who_uses_the_thread_next(
+    agent: ScriptedAgent, store: Store, tmp_path: Path, who: str
+) -> None:
+    root = agent.workspace
+    await change_files(agent)
+    words = [sys.executable, "-c", KILLED, str(tmp_path / "threads.sqlite")]
+    assert (await asyncio.to_thread(subprocess.run, words, check=False)).returncode == -9
+    assert files(root) == {"data", "data/a.csv"}
+    (root / "data" / "a.csv").write_text("mine, after the kill")
+    (root / "b.txt").write_text("mine, too")
+    if who == "the next run":
+        await agent.invoke(None, text("Went on."))
+        assert len(agent.server.requests[-1].tool_results) == 1
+    else:
+        await rewind(store, "t", to=1 if who == "the same rewind" else 0)
+    assert (root / "data" / "a.csv").read_text() == "mine, after the kill"
+    assert (root / "b.txt").read_text() == "mine, too"
+    await rewind(store, "t", undo=True)
+    assert (root / "data" / "a.csv").read_text() == "mine, after the kill"
+
+
+async def test_what_is_not_recorded_is_named(agent: ScriptedAgent, store: Store) -> None:
+    root = agent.workspace
+    (root / "node_modules" / "x").mkdir(parents=True)
+    (root / "node_modules" / "x" / "index.js").write_text("x")
+    (root / "large.bin").touch()
+    os.truncate(root / "large.bin", 65 * 2**20)
+    await agent.run(
+        bash("rm -r node_modules; mkdir -p __pycache__; touch __pycache__/a.pyc; echo 1 > a.txt"),
+        bash("rm large.bin"),
+        text("Done."),
+    )
+    first, second = agent.server.requests[-1].tool_results.values()
+    assert "a rewind cannot restore it: node_modules." in first
+    assert "cannot restore it: large.bin." in second
+    steps = await history(store, "t")
+    assert steps[1].files == ("a.txt", "node_modules (not recorded)")
+    assert (await rewind(store, "t", to=1)).failed.keys() == {"large.bin"}
+    assert (await rewind(store, "t", to=0)).failed.keys() == {"large.bin", "node_modules"}
 
 
 async def test_a_fork_has_its_own_files(agent: ScriptedAgent, store: Store, tmp_path: Path) -> None:

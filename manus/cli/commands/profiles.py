@@ -32,7 +32,7 @@ def profiles() -> int:
 def graph(kind: str) -> int:
     """Print a graph as a Mermaid diagram."""
     from manus.cli.output import print_output
-    from manus.runs.graphs import build_graph
+    from manus.graph.thread_graph import build_graph
 
     print_output(build_graph(kind, "manus").get_graph().draw_mermaid())
     return 0

@@ -11,9 +11,9 @@ import click
 from manus.cli.options import last_option, resolve_thread, thread_id
 
 if TYPE_CHECKING:
-    from manus.runs.rewind import Rewound
-    from manus.runs.steps import HistoryStep
     from manus.store.base import Store
+    from manus.store.rewind import Rewound
+    from manus.store.steps import HistoryStep
     from manus.store.threads import Thread
 
 _FOLDER = click.Path(file_okay=False, path_type=Path)
@@ -37,6 +37,7 @@ async def _history(store: Store, prefix: str, *, as_json: bool) -> None:
     from manus.execution.snapshots.restored_text import join_names
     from manus.prompts.formatting import fit, flat
     from manus.runs.time_travel import history as list_history
+    from manus.store.rewind import list_steps_ahead
     from manus.store.threads import get_thread
 
     thread = await get_thread(store, prefix)
@@ -47,7 +48,10 @@ async def _history(store: Store, prefix: str, *, as_json: bool) -> None:
     lines = [f"Thread {thread.thread_id}, files in {thread.workspace or '(unknown)'}"]
     if thread.is_compacted:
         lines.append("Its steps were removed by `manus threads --compact`.")
-    for step in steps:
+    ahead = await list_steps_ahead(store, thread, steps[-1].number if steps else 0)
+    for step in [*steps, *ahead]:
+        if step in ahead[:1]:
+            lines.append(f"Undone; `manus rewind {thread.thread_id} --undo` returns to:")
         time = step.ended_at.astimezone().strftime("%H:%M:%S") if step.ended_at else "        "
         lines.append(f"{step.number:>4}  {time}  {fit(flat(step.text), _text_width())}")
         if step.files:
@@ -135,8 +139,8 @@ async def _fork(store: Store, prefix: str, at: int, workspace: Path | None) -> N
 def _report(thread: Thread, headline: str, result: Rewound) -> None:
     from manus.cli.screen import Screen
     from manus.cli.settings import read_settings
-    from manus.runs.rewind import find_repository_head
     from manus.runs.rewind_text import describe_rewound
+    from manus.store.rewind import find_repository_head
 
     screen = Screen(quiet=False)
     screen.paragraph(headline, "bold")

@@ -3,20 +3,35 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import fcntl
 import os
 import struct
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
+from manus.execution.sandbox.seccomp import get_call_number
+
+_NO_NEW_PRIVILEGES = 38
+_SET_FILTER = 1
+_NEW_LISTENER = 1 << 3
+_WAIT_KILLABLE = 1 << 5
+_PAGE = 4096
+_SHORT_PATH = 256
 _RECEIVE = 0xC0502100
 _SEND = 0xC0182101
 _ADD_DESCRIPTOR = 0x40182103
+_SET_FLAGS = 0x40082104
+_WAKE_SYNCHRONOUSLY = 1
 _NOTIFICATION = struct.Struct("=QIIiIQ6Q")
 _RESPONSE = struct.Struct("=QqiI")
 _DESCRIPTOR = struct.Struct("=QIIII")
+_VECTOR = struct.Struct("@PN")
 _CONTINUE = 1
 _AT_NUMBER = 1
+
+_libc = ctypes.CDLL(None, use_errno=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +53,28 @@ class SystemCall:
         Raises:
             OSError: the thread has ended, or must not be inspected.
         """
-        memory = os.open(f"/proc/{self.thread}/mem", os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            return os.pread(memory, size, address)
-        finally:
-            os.close(memory)
+        buffer = ctypes.create_string_buffer(size)
+        here = _VECTOR.pack(ctypes.addressof(buffer), size)
+        there = _VECTOR.pack(address, size)
+        # takes half the time of opening `/proc/…/mem`
+        count = _libc.process_vm_readv(self.thread, here, 1, there, 1, 0)
+        if count < 0:
+            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+        return buffer.raw[:count]
+
+    def read_path(self, address: int) -> str:
+        """Read a path from the thread's memory; undecodable bytes are escaped.
+
+        Raises:
+            OSError: see `read_memory`.
+        """
+        # a path may end at the end of a page after which nothing is mapped
+        path = self.read_memory(address, min(_SHORT_PATH, _PAGE - address % _PAGE))
+        if b"\0" not in path:
+            rest = address + len(path)
+            path += self.read_memory(rest, _PAGE - rest % _PAGE)
+            path += b"" if b"\0" in path else self.read_memory(address + len(path), _PAGE)
+        return os.fsdecode(path.partition(b"\0")[0])
 
     def find_socket_inode(self, descriptor: int) -> int:
         """Return the inode of the thread's socket `descriptor`; 0 if it is not a socket.
@@ -80,6 +112,25 @@ class Notifications:
 
     def __init__(self, listener: int) -> None:
         self.listener = listener
+
+    @classmethod
+    def install(cls, program: bytes) -> Self:
+        """Install a filter for the calling thread and the processes that it will start.
+
+        Raises:
+            OSError: the kernel does not support it, or the process already has a supervisor.
+        """
+        code = ctypes.create_string_buffer(program, len(program))
+        header = struct.pack("@HP", len(program) // 8, ctypes.addressof(code))
+        _libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
+        for flags in (_NEW_LISTENER | _WAIT_KILLABLE, _NEW_LISTENER):  # the former from Linux 5.19
+            listener = _libc.syscall(get_call_number("seccomp"), _SET_FILTER, flags, header)
+            if listener >= 0:
+                os.set_inheritable(listener, False)
+                with contextlib.suppress(OSError):  # Linux before 6.6
+                    fcntl.ioctl(listener, _SET_FLAGS, struct.pack("=Q", _WAKE_SYNCHRONOUSLY))
+                return cls(listener)
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
 
     def receive(self) -> SystemCall | None:
         """Return the next call; None if its thread has just ended. Blocks until there is one."""

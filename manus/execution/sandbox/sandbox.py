@@ -13,6 +13,7 @@ import signal
 import socket
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 from manus.config.safety_settings import SandboxSettings
@@ -40,6 +41,7 @@ from manus.execution.sandbox.loopback import connect_to_program
 from manus.execution.sandbox.mounts import Mount, sort_mounts
 from manus.execution.sandbox.network import Network
 from manus.execution.sandbox.own_code import find_own_code
+from manus.execution.sandbox.supervisor import Child, WriteObserver, WriteSupervisor
 from manus.execution.session import Session
 from manus.execution.workspace import PRIVATE
 from manus.state.errors import ToolUnavailableError
@@ -79,8 +81,11 @@ class Sandbox:
         home: SandboxHome | None = None,
         network: Network | None = None,
         proxy: EgressProxy | None = None,
+        writes: WriteObserver | None = None,
     ) -> None:
         self.kind = kind
+        self._writes = writes
+        self._supervisor: WriteSupervisor | None = None
         self.network = network
         """The programs' own network namespace; None if they share the machine's network."""
         self.limits = Limits(settings)
@@ -88,7 +93,7 @@ class Sandbox:
         self._workspace = workspace
         self._look = look
         """Looks at files that start programs outside; None without a sandbox."""
-        self._programs: list[asyncio.subprocess.Process] = []
+        self._programs: list[asyncio.subprocess.Process | Child] = []
         """The programs in the sandbox; some may have ended."""
         self._closed: dict[bool, dict[Path, int]] = {}
         """What was read-only for the newest programs, by whether they may write git's data."""
@@ -98,6 +103,8 @@ class Sandbox:
         self._proxy = proxy
         self.proxy_server: asyncio.Server | None = None
         """The proxy's server for programs in the sandbox."""
+        self._is_supervised = kind != "none"
+        """Whether the programs' changes of files can be reported."""
         self._filter = ""
         """The path of the seccomp filter; empty if there is none."""
         if home is not None and kind == "bubblewrap":
@@ -285,7 +292,7 @@ class Sandbox:
         if self._look is not None:
             self._look.accept_file(change.file)
 
-    def register(self, process: asyncio.subprocess.Process) -> None:
+    def register(self, process: asyncio.subprocess.Process | Child) -> None:
         """Record a program that has been started in the sandbox."""
         self._programs = [each for each in self._programs if each.returncode is None]
         self._programs.append(process)
@@ -338,10 +345,28 @@ class Sandbox:
         self._closed.pop(True, None)  # programs that may write git's data end with their call
         return notes
 
+    async def supervise(self) -> WriteSupervisor | None:
+        """Return what starts programs and reports their writes; None if nobody is to know.
+
+        If the system does not support it, all changes from now on have an unknown author.
+        """
+        if self._writes is not None and self._is_supervised and self._supervisor is None:
+            try:
+                create = partial(WriteSupervisor, self._workspace, self._writes)
+                self._supervisor = await asyncio.to_thread(create)
+            except OSError as error:
+                log.info("Programs' changes of files are not attributed: %s", error)
+                self._is_supervised = False
+        if self._writes is not None and not self._is_supervised:
+            self._writes.note_unknown(for_good=True)
+        return self._supervisor
+
     async def close(self) -> None:
         """End the sandbox's services and network, and remove the programs' own folders."""
         if self._look is not None:
             await asyncio.to_thread(self._finish_look, self._look)
+        if self._supervisor is not None:
+            await asyncio.to_thread(self._supervisor.close)
         if self.proxy_server is not None:
             self.proxy_server.close()
         if self._proxy is not None:
@@ -385,7 +410,10 @@ async def get_sandbox(session: Session) -> Sandbox:
     async def create() -> Sandbox:
         proxy = await get_egress_proxy(session)
         workspace = session.workspace
-        sandbox = await open_sandbox(settings.sandbox, workspace.root, proxy, workspace.records)
+        writes = session.files.writes if session.files is not None else None
+        sandbox = await open_sandbox(
+            settings.sandbox, workspace.root, proxy, workspace.records, writes
+        )
         if sandbox.kind != "bubblewrap":  # programs can read files of the machine
             session.egress_guard.has_files = True
         return sandbox
@@ -394,18 +422,23 @@ async def get_sandbox(session: Session) -> Sandbox:
 
 
 async def open_sandbox(
-    settings: SandboxSettings, workspace: Path, proxy: EgressProxy, records: Path
+    settings: SandboxSettings,
+    workspace: Path,
+    proxy: EgressProxy,
+    records: Path,
+    writes: WriteObserver | None = None,
 ) -> Sandbox:
     """Open a sandbox whose programs reach the network through the proxy.
 
-    `records` is the folder of the run's private records.
+    `records` is the folder of the run's private records; `writes` receives the paths that the
+    programs change.
 
     Raises:
         ToolUnavailableError: the configured sandbox does not work here, or the workspace
             contains code that it cannot protect.
     """
     if settings.kind == "none":
-        return Sandbox("none", settings, workspace)
+        return Sandbox("none", settings, workspace, writes=writes)
 
     def create() -> Sandbox:
         kind, network, advice = select_sandbox(settings)
@@ -415,7 +448,7 @@ async def open_sandbox(
             raise ToolUnavailableError(text)
         look = Look(workspace, records)
         look.start()
-        return Sandbox(kind, settings, workspace, look, SandboxHome(), network, proxy)
+        return Sandbox(kind, settings, workspace, look, SandboxHome(), network, proxy, writes)
 
     sandbox = await asyncio.to_thread(create)
     try:

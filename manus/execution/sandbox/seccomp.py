@@ -8,6 +8,7 @@ block. A refused call fails with EPERM, so that programs continue without it.
 from __future__ import annotations
 
 import itertools
+import os
 import platform
 import struct
 from collections.abc import Callable, Iterator
@@ -17,6 +18,8 @@ from typing import Literal
 _ALLOW = 0x7FFF0000
 _EPERM = 0x00050001
 _ENOSYS = 0x00050000 | 38
+NOTIFY = 0x7FC00000
+"""SECCOMP_RET_USER_NOTIF: a supervisor decides."""
 _ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _X32 = 0x40000000
 """Bit in the number of a call of x86_64's x32 interface, for which there are no rules."""
@@ -81,8 +84,33 @@ _NUMBERS: dict[str, tuple[int, int]] = {
     "shmat": (30, 196),
     "msgget": (68, 186),
     "semget": (64, 190),
+    "open": (2, -1),
+    "creat": (85, -1),
+    "openat": (257, 56),
+    "openat2": (437, 437),
+    "truncate": (76, 45),
+    "rename": (82, -1),
+    "renameat": (264, 38),
+    "renameat2": (316, 276),
+    "unlink": (87, -1),
+    "unlinkat": (263, 35),
+    "rmdir": (84, -1),
+    "mkdir": (83, -1),
+    "mkdirat": (258, 34),
+    "mknod": (133, -1),
+    "mknodat": (259, 33),
+    "link": (86, -1),
+    "linkat": (265, 37),
+    "symlink": (88, -1),
+    "symlinkat": (266, 36),
+    "chmod": (90, -1),
+    "fchmod": (91, 52),
+    "fchmodat": (268, 53),
+    "fchmodat2": (452, 452),
 }
-"""Numbers on x86_64 and aarch64, from the kernel's `asm/unistd_64.h` and `asm-generic/unistd.h`."""
+"""Numbers on x86_64 and aarch64, from the kernel's `asm/unistd_64.h` and `asm-generic/unistd.h`.
+
+-1: aarch64 has only the variant that takes the descriptor of a folder."""
 
 _UNIX = 1
 _INET = 2
@@ -174,6 +202,31 @@ HOST_IPC_RULES = tuple(map(Rule, ("shmget", "shmat", "msgget", "semget")))
 """Rules of a sandbox that shares the machine's System V IPC."""
 
 
+_CHANGES_FILES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
+"""Flags with which opening a file may change it."""
+_PATH_CALLS = (
+    *("creat", "openat2", "truncate", "rename", "renameat", "renameat2", "unlink", "unlinkat"),
+    *("rmdir", "mkdir", "mkdirat", "mknod", "mknodat", "link", "linkat", "symlink", "symlinkat"),
+    *("chmod", "fchmod", "fchmodat", "fchmodat2"),
+)
+WRITE_RULES = (
+    Rule("open", (Condition(1, "any bit of", (_CHANGES_FILES,)),), NOTIFY),
+    Rule("openat", (Condition(2, "any bit of", (_CHANGES_FILES,)),), NOTIFY),
+    *(Rule(call, answer=NOTIFY) for call in _PATH_CALLS),
+)
+"""Rules that report each call which may change files (`manus.execution.sandbox.supervisor`).
+
+All other calls that change a file need a descriptor that was opened for writing. Owners, times and
+extended attributes are not recorded in snapshots.
+"""
+
+
+def build_write_filter() -> bytes:
+    """Build the filter with `WRITE_RULES`; empty on an unsupported architecture."""
+    machine = platform.machine()
+    return compile_rules(WRITE_RULES, machine) if machine in _ARCHITECTURES else b""
+
+
 def build_filter(*, shares_network: bool = False, shares_ipc: bool = False) -> bytes:
     """Build the filter for this machine; empty on an unsupported architecture.
 
@@ -190,8 +243,12 @@ def build_filter(*, shares_network: bool = False, shares_ipc: bool = False) -> b
 
 
 def get_call_number(call: str) -> int:
-    """Return the number of a call on this machine."""
-    return _NUMBERS[call][0 if platform.machine() == "x86_64" else 1]
+    """Return the number of a call on this machine; -1 if it has none."""
+    return _find_number(call, platform.machine())
+
+
+def _find_number(call: str, machine: str) -> int:
+    return _NUMBERS[call][0 if machine == "x86_64" else 1]
 
 
 _LOAD = 0x20
@@ -226,7 +283,8 @@ def compile_rules(rules: tuple[Rule, ...], machine: str) -> bytes:
     """Translate rules into a BPF program for a machine, `x86_64` or `aarch64`."""
     blocks = [_build_architecture_block(machine)]
     for rule in rules:
-        blocks.append(_build_rule_block(rule, machine))
+        if _find_number(rule.call, machine) >= 0:
+            blocks.append(_build_rule_block(rule, machine))
     blocks.append([_Instruction(_RETURN, _ALLOW)])
     return b"".join(itertools.chain.from_iterable(map(_assemble, blocks)))
 
@@ -248,7 +306,7 @@ def _build_architecture_block(machine: str) -> _Block:
 
 
 def _build_rule_block(rule: Rule, machine: str) -> _Block:
-    number = _NUMBERS[rule.call][0 if machine == "x86_64" else 1]
+    number = _find_number(rule.call, machine)
     block: _Block = [
         _Instruction(_LOAD, _NUMBER_OFFSET),
         _Instruction(_IF_EQUAL, number, otherwise=_PAST),

@@ -6,32 +6,39 @@ replaces a folder by a link cannot lead the listing out of the workspace (TOCTOU
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 import time
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
 from manus.execution.safe_open import enter
+from manus.execution.snapshots.tree import path_and_parents
 from manus.execution.workspace import PRIVATE
 
 MAX_FILES = 50_000
 """Maximum number of files and folders in a workspace that is recorded as a whole."""
 MAX_FILE_BYTES = 64 * 2**20
 """Maximum size of a file that is recorded."""
-CACHES = frozenset(
+REGENERATED = frozenset(
     {
-        *("node_modules", "site-packages", "__pycache__", ".venv", "venv", ".tox", ".nox"),
-        *(".mypy_cache", ".pytest_cache", ".ruff_cache", ".hypothesis", ".gradle", ".npm"),
-        *(".pnpm-store", ".terraform", ".next", ".parcel-cache", ".turbo"),
+        *("__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".hypothesis"),
+        *(".next", ".parcel-cache", ".turbo"),
     }
 )
+"""Caches that programs recreate by themselves, so that nobody misses them."""
+CACHES = REGENERATED | {
+    *("node_modules", "site-packages", ".venv", "venv", ".tox", ".nox", ".gradle", ".npm"),
+    *(".pnpm-store", ".terraform"),
+}
 """Folders that programs can recreate, and that are often larger than everything else."""
 CACHE = "a cache"
 _MAX_DEPTH = 200
 REPOSITORY = ".git"
+_FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _TICK = 20_000_000
 """Nanoseconds, longer than a tick of the clock of file timestamps. A file that has changed within
 this time can change again without a different status."""
@@ -80,10 +87,10 @@ class Listing:
     """Time in nanoseconds; a file that changed later may have changed again since."""
 
 
-def list_workspace(root: Path, own_folder: Path, limit: float = MAX_FILES) -> Listing:
+def list_workspace(root: Path, own_folder: Path, limit: float | None = None) -> Listing:
     """List a workspace, except for repositories' `.git`, caches and our own folders. Blocking.
 
-    `limit`: the maximum number of files and folders.
+    `limit`: the maximum number of files and folders [default: `MAX_FILES`].
 
     Raises:
         TooManyFilesError: the workspace has too many entries.
@@ -94,25 +101,60 @@ def list_workspace(root: Path, own_folder: Path, limit: float = MAX_FILES) -> Li
         listing.excluded.add(str(own_folder.relative_to(root)))
     descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        _list_folder(descriptor, "", listing, limit)
+        _list_folder(descriptor, "", listing, MAX_FILES if limit is None else limit)
     finally:
         os.close(descriptor)
     return listing
 
 
-def list_paths(root: Path, paths: Iterable[str]) -> Listing:
-    """List some files of a workspace. Blocking."""
+def list_paths(root: Path, paths: Collection[str]) -> Listing:
+    """List some files, folders and links of a workspace, and the folders that contain them.
+
+    Blocking. A path that ends with a slash includes everything below.
+    """
     listing = Listing(settled_before=time.time_ns() - _TICK)
-    for path in paths:
-        file = root / path
-        try:
-            with enter(file.parent) as at:
-                status = os.stat(file.name, dir_fd=at, follow_symlinks=False)
-        except OSError:  # it does not exist
-            continue
-        if stat.S_ISREG(status.st_mode) or stat.S_ISLNK(status.st_mode):
-            listing.files[path] = Status.of(status)
+    pending = {parent for path in paths for parent in path_and_parents(path.rstrip("/"))}
+    for path in sorted(pending):
+        # it may not exist
+        with contextlib.suppress(OSError), enter((root / path).parent) as at:
+            _list_entry(path, at, listing, is_deep=f"{path}/" in paths)
     return listing
+
+
+def _list_entry(path: str, at: int, listing: Listing, *, is_deep: bool) -> None:
+    """List one path without its contents, unless `is_deep`; `at` is its folder."""
+    *parents, name = path.split("/")
+    if name == REPOSITORY or not listing.excluded.isdisjoint((path, *parents[:1])):
+        return
+    if any(part in CACHES or part == REPOSITORY for part in parents):
+        return
+    status = os.stat(name, dir_fd=at, follow_symlinks=False)
+    if not stat.S_ISDIR(status.st_mode):
+        _add_file(path, status, listing)
+        return
+    if name in CACHES:
+        listing.skipped[path] = CACHE
+        return
+    descriptor = os.open(name, _FOLDER_FLAGS, dir_fd=at)
+    try:
+        listing.folders[path] = stat.S_IMODE(status.st_mode)
+        if is_deep:
+            _list_folder(descriptor, f"{path}/", listing, MAX_FILES)
+        else:
+            with os.scandir(descriptor) as entries:
+                listing.occupied.update(path for _ in entries)
+    finally:
+        os.close(descriptor)
+
+
+def _add_file(path: str, status: os.stat_result, listing: Listing) -> None:
+    kind = stat.S_IFMT(status.st_mode)
+    if kind == stat.S_IFREG and status.st_size > MAX_FILE_BYTES:
+        listing.skipped[path] = f"larger than {MAX_FILE_BYTES // 2**20} MB"
+    elif kind in (stat.S_IFREG, stat.S_IFLNK):
+        listing.files[path] = Status.of(status)
+    else:
+        listing.skipped[path] = "not a file, folder or link"
 
 
 def _list_folder(descriptor: int, prefix: str, listing: Listing, limit: float) -> None:
@@ -136,13 +178,7 @@ def _list_folder(descriptor: int, prefix: str, listing: Listing, limit: float) -
             if entry.name == REPOSITORY:
                 listing.repositories.add(path)
                 continue
-            kind = stat.S_IFMT(status.st_mode)
-            if kind == stat.S_IFREG and status.st_size > MAX_FILE_BYTES:
-                listing.skipped[path] = f"larger than {MAX_FILE_BYTES // 2**20} MB"
-            elif kind in (stat.S_IFREG, stat.S_IFLNK):
-                files[path] = Status.of(status)
-            else:
-                listing.skipped[path] = "not a file, folder or link"
+            _add_file(path, status, listing)
             if len(files) + len(listing.folders) > limit:
                 raise TooManyFilesError
     if f"{prefix}HEAD" in files and _is_git_directory(prefix, listing):
@@ -171,9 +207,9 @@ def _list_subfolder(
     if entry.name in CACHES:
         listing.skipped[path] = CACHE
         return
-    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-    listing.folders[path] = stat.S_IMODE(entry.stat(follow_symlinks=False).st_mode)
-    descriptor = os.open(entry.name, flags, dir_fd=parent)
+    mode = stat.S_IMODE(entry.stat(follow_symlinks=False).st_mode)
+    descriptor = os.open(entry.name, _FOLDER_FLAGS, dir_fd=parent)
+    listing.folders[path] = mode
     try:
         _list_folder(descriptor, f"{path}/", listing, limit)
     finally:

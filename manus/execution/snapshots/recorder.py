@@ -9,15 +9,16 @@ import logging
 import os
 import stat
 import threading
-import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from manus.execution.safe_open import enter, open_file, write_private
 from manus.execution.snapshots.listing import (
     MAX_FILE_BYTES,
     MAX_FILES,
+    REGENERATED,
     Listing,
     Status,
     TooManyFilesError,
@@ -40,11 +41,6 @@ from manus.state.errors import StorageError
 log = logging.getLogger("manus")
 
 _CACHE_FILE = "files.json"
-_LARGEST_SHARE = 0.1
-"""Share of a run's time that listing the workspace may take before it backs off."""
-_FREE_SECONDS = 2.0
-"""Seconds that a run may spend on listings before their share of its time is limited."""
-
 NO_GIT = (
     "Git is not installed, so only the editor's changes can be undone; install git to be able to "
     "rewind files."
@@ -52,10 +48,6 @@ NO_GIT = (
 TOO_MANY_FILES = (
     f"The workspace has more than {MAX_FILES:,} files, so only the editor's changes can be undone; "
     "choose a smaller workspace to be able to rewind files."
-)
-TOO_SLOW = (
-    "Recording the workspace's files takes more than a tenth of this run's time, so some steps are "
-    "not recorded; a rewind to one of them restores the files of the next recorded step."
 )
 
 
@@ -106,6 +98,19 @@ class _Last:
     tree: Tree
 
 
+class Writes(Protocol):
+    """What is known about the authors of changes since the last snapshot."""
+
+    @property
+    def paths(self) -> Collection[str] | None:
+        """Return the paths that the thread may have changed; None if it may be any path."""
+        ...
+
+    def find_author(self, path: str) -> Author:
+        """Return the author of the change of a path."""
+        ...
+
+
 class SnapshotRecorder:
     """The recorder of one workspace's files for the threads of one process.
 
@@ -113,13 +118,9 @@ class SnapshotRecorder:
     snapshots.
     """
 
-    def __init__(self, root: Path, folder: Path, *, largest_share: float = _LARGEST_SHARE) -> None:
-        """Create a recorder for a workspace; the snapshots are in a folder outside it.
-
-        `largest_share`: the share of the time from now on that may be spent on listings.
-        """
+    def __init__(self, root: Path, folder: Path) -> None:
+        """Create a recorder for a workspace; the snapshots are in a folder outside it."""
         self.root = root
-        self._largest_share = largest_share
         self.notify: Callable[[str], None] = log.warning
         """Reports why files are not recorded, each reason once."""
         self.folder = folder
@@ -129,47 +130,39 @@ class SnapshotRecorder:
         self._last: _Last | None = None
         self._reported: set[str] = set()
         self._lock = threading.Lock()
-        self._opened_at = time.monotonic()
-        self._seconds = 0.0
-        """Time spent on listings, except for the first one."""
         self._has_changed = False
 
     def take(
         self,
         ref: str,
         parent: str,
-        author: Author,
+        writes: Writes,
         label: str,
         paths: Collection[str] | None = None,
-    ) -> str:
+    ) -> str | None:
         """Record the workspace; return the id of the snapshot. Blocking.
 
-        The id is `parent` if nothing has changed or nothing can be recorded.
+        The id is `parent` if nothing has changed, and None if nothing can be recorded.
 
         Args:
             ref: the ref of the thread.
             parent: the thread's previous snapshot; empty if there is none.
-            author: the author of the changes since then.
+            writes: the changes since then whose author is known.
             label: a short text about the changes.
-            paths: all files that may have changed; by default the whole workspace is listed.
+            paths: all paths that may have changed; by default the whole workspace is listed.
         """
         with self._lock:
-            is_first = not self._is_open
             store = self._open()
             if store is None:
-                return parent
-            started_at = time.monotonic()
+                return None
             try:
-                return self._record(store, ref, parent, author, label, paths)
+                return self._record(store, ref, parent, writes, label, paths)
             except TooManyFilesError:
                 self._report(TOO_MANY_FILES)
                 self._store = None
             except (StorageError, OSError) as error:
                 self._report(f"Cannot record the workspace's files: {error}")
-            finally:
-                if not is_first:
-                    self._seconds += time.monotonic() - started_at
-            return parent
+            return None
 
     def head(self, ref: str) -> str:
         """Return the newest snapshot of a thread; empty if there is none. Blocking."""
@@ -177,36 +170,33 @@ class SnapshotRecorder:
             store = self._open()
             return store.head(ref) if store is not None else ""
 
-    def changes(self, before: str, after: str) -> list[str]:
-        """Return the paths of the files that differ between two snapshots. Blocking.
+    def find_unrecorded(self, writes: Writes) -> list[str]:
+        """Return what is logged as changed since the newest snapshot, and is not recorded."""
+        last = self._last
+        return list(_find_unrecorded(last.tree, writes.paths or ())) if last is not None else []
 
-        Empty if one of them is damaged, or was not recorded on this machine.
+    def changes_by_agent(self, start: str, end: str) -> list[str]:
+        """Return the files that calls of the thread changed after `start` up to `end`. Blocking.
+
+        Empty if a snapshot is damaged, or was not recorded on this machine.
         """
         with self._lock:
             store = self._open()
-            if store is None or before == after or not before:
-                return []
             try:
-                old = store.read_tree(before)
-                new = store.read_tree(after)
+                return self._list_changes(store, start, end) if store is not None else []
             except StorageError as error:
                 log.info("%s", error)
                 return []
-            return list_changed_files(compare(old, new))
 
-    def changes_by_agent(self, start: str, end: str) -> list[str]:
-        """Return the files that calls of the thread changed after `start` up to `end`. Blocking."""
-        with self._lock:
-            store = self._open()
-            if store is None:
-                return []
-            paths: dict[str, None] = {}
-            for snapshot in store.chain(start, end):
-                if snapshot.author in ("agent", "unknown") and snapshot.parent:
-                    before = store.read_tree(snapshot.parent)
-                    changes = compare(before, store.read_tree(snapshot.id))
-                    paths.update(dict.fromkeys(list_changed_files(changes)))
-            return list(paths)
+    def _list_changes(self, store: SnapshotStore, start: str, end: str) -> list[str]:
+        paths: dict[str, None] = {}
+        for snapshot in store.chain(start, end):
+            if snapshot.author in ("agent", "unknown") and snapshot.parent:
+                tree = store.read_tree(snapshot.id)
+                changes = compare(store.read_tree(snapshot.parent), tree)
+                paths.update(dict.fromkeys(list_changed_files(changes)))
+                paths.update(dict.fromkeys(f"{path} (not recorded)" for path in tree.unrecorded))
+        return list(paths)
 
     def close(self) -> None:
         """Save the caches for later runs. Blocking."""
@@ -217,14 +207,6 @@ class SnapshotRecorder:
             self._cache.save()
             with contextlib.suppress(StorageError):
                 self._store.collect_garbage()
-
-    def is_too_slow(self) -> bool:
-        """Return whether listings have taken so much time that a step is skipped."""
-        share = (time.monotonic() - self._opened_at) * self._largest_share
-        is_slow = self._seconds > max(share, _FREE_SECONDS)
-        if is_slow:
-            self._report(TOO_SLOW)
-        return is_slow
 
     def _open(self) -> SnapshotStore | None:
         if not self._is_open:
@@ -244,28 +226,48 @@ class SnapshotRecorder:
         store: SnapshotStore,
         ref: str,
         parent: str,
-        author: Author,
+        writes: Writes,
         label: str,
         paths: Collection[str] | None,
     ) -> str:
-        old = self._read_parent(store, parent)
+        first_author: Author = "outside"
+        try:
+            current = self._read_parent(store, parent)
+        except StorageError as error:
+            log.warning("%s The workspace is recorded again.", error)
+            parent = ""
+            current = Tree()
+            first_author = "unknown"
         if paths is not None and parent:
-            listing, tree = self._list_some(old, paths)
+            listing, tree = self._list_some(current, paths)
         else:
             listing, tree = self._list_all()
-        is_known = paths is None and listing.files.keys() <= tree.entries.keys()
-        if parent and is_known and tree == old:
+        is_known = listing.files.keys() <= tree.entries.keys()
+        if parent and tree == current and is_known and not (writes.paths and current.skipped):
             return parent
-        contents = self._contents(old, tree, listing)
-        first = next(contents, None)  # the first difference, if there is one
-        if first is None and parent and tree == old:
-            return parent
-        changes = itertools.chain([first] if first is not None else [], contents)
-        snapshot = store.commit(ref, parent, author, label, tree, changes)
-        self._cache.update(listing, tree.entries)
-        self._last = _Last(snapshot, tree)
-        self._has_changed = True
-        return snapshot
+        changed = _find_changed(current, tree, listing)
+        groups = {first_author: changed}
+        if parent:
+            groups = _group(changed, tree, writes)
+        unrecorded = _find_unrecorded(current, writes.paths or ())
+        if unrecorded:
+            groups.setdefault("agent", [])
+        if tree.skipped != current.skipped:
+            groups.setdefault("outside", [])
+        for author, changed in groups.items():
+            new = Tree(dict(current.entries), tree.skipped)
+            contents = self._apply(changed, new, tree, listing)
+            first = next(contents, None)  # the first difference, if there is one
+            new.unrecorded = unrecorded if author == "agent" else {}
+            if first is None and parent and new == current and not new.unrecorded:
+                continue
+            changes = itertools.chain([first] if first is not None else [], contents)
+            parent = store.commit(ref, parent, author, label, new, changes)
+            current = new
+            self._has_changed = True
+        self._cache.update(listing, current.entries)
+        self._last = _Last(parent, current)
+        return parent
 
     def _list_all(self) -> tuple[Listing, Tree]:
         """Return the listing of the workspace, and its tree as far as it is cached."""
@@ -275,57 +277,100 @@ class SnapshotRecorder:
         return listing, tree
 
     def _list_some(self, old: Tree, paths: Collection[str]) -> tuple[Listing, Tree]:
-        """Return the listing of some files, and a tree in which the others are unchanged."""
+        """Return the listing of some paths, and a tree in which the others are unchanged."""
         listing = list_paths(self.root, paths)
-        tree = Tree(dict(old.entries), old.skipped)
+        entries = dict(old.entries)
+        skipped = dict(old.skipped)
         for path in paths:
-            tree.entries.pop(path, None)
-            for folder in list(path_and_parents(path))[1:]:
-                if tree.entries.get(folder) == USUAL_FOLDER:  # no longer empty
-                    del tree.entries[folder]
+            for listed in path_and_parents(path.rstrip("/")):
+                entries.pop(listed, None)
+                skipped.pop(listed, None)
+        tree = Tree(entries | _folder_entries(listing), skipped | listing.skipped)
         return listing, tree
 
     def _read_parent(self, store: SnapshotStore, parent: str) -> Tree:
         if not parent:
             return Tree()
         if self._last is None or self._last.id != parent:
-            self._last = _Last(parent, store.read_tree(parent))
+            tree = store.read_tree(parent)
+            if self._last is None:  # a damaged store gets the files that are still there again
+                missing = store.find_missing(entry.object for entry in tree.entries.values())
+                for path in [p for p, entry in tree.entries.items() if entry.object in missing]:
+                    del tree.entries[path]
+            self._last = _Last(parent, tree)
         return self._last.tree
 
-    def _contents(
-        self, old: Tree, tree: Tree, listing: Listing
+    def _apply(
+        self, paths: Iterable[str], new: Tree, tree: Tree, listing: Listing
     ) -> Iterator[tuple[str, Entry | None, bytes]]:
-        """Yield the paths that differ from the old tree: removed ones first, then changed ones.
+        """Change the entries of `new` to those of a listing, and yield the contents that differ.
 
-        This reads the files that are not cached, and completes the new tree.
+        This reads the files that are not cached, and completes the tree of the listing.
         """
-        for path, entry in old.entries.items():
-            if entry.kind == "folder" or path in listing.files:
-                continue
-            present = tree.entries.get(path)
-            if present is None or present.kind == "folder":
+        for path in paths:
+            previous = new.entries.pop(path, None)
+            if (status := listing.files.get(path)) is not None:
+                entry = tree.entries.get(path)
+                content = None
+                if not _is_same_in_git(entry, previous):
+                    content = _read(self.root / path, status)
+                    if content is None and os.path.lexists(self.root / path):
+                        tree.skipped[path] = "unreadable"
+                    entry = None if content is None else _make_entry(status, blob_id(content))
+                if entry is not None:
+                    tree.entries[path] = new.entries[path] = entry
+                    if content is not None and not _is_same_in_git(entry, previous):
+                        yield path, entry, content
+                    continue
+            elif path in tree.entries:
+                new.entries[path] = tree.entries[path]
+            is_replaced = path in listing.folders and _contains(new, path)
+            if previous is not None and previous.kind != "folder" and not is_replaced:
                 yield path, None, b""
-        for path, status in listing.files.items():
-            previous = old.entries.get(path)
-            if _is_same_in_git(tree.entries.get(path), previous):
-                continue
-            content = _read(self.root / path, status)
-            if content is None:
-                tree.entries.pop(path, None)
-                if previous is not None and previous.kind != "folder":
-                    yield path, None, b""
-                if os.path.lexists(self.root / path):
-                    tree.skipped[path] = "unreadable"
-                continue
-            read_entry = _make_entry(status, blob_id(content))
-            tree.entries[path] = read_entry
-            if not _is_same_in_git(read_entry, previous):
-                yield path, read_entry, content
 
     def _report(self, reason: str) -> None:
         if reason not in self._reported:
             self._reported.add(reason)
             self.notify(reason)
+
+
+def _find_changed(old: Tree, tree: Tree, listing: Listing) -> list[str]:
+    """Return the paths that may differ, removed ones first."""
+    paths = [path for path, entry in old.entries.items() if tree.entries.get(path) != entry]
+    paths += [path for path in tree.entries if path not in old.entries]
+    unread = listing.files.keys() - tree.entries.keys()
+    paths += [path for path in unread if path not in old.entries]
+    return sorted(paths, key=lambda path: path in listing.files)
+
+
+def _group(paths: Sequence[str], tree: Tree, writes: Writes) -> dict[Author, list[str]]:
+    """Return changed paths by author; who empties or fills a folder changes its entry, too."""
+    authors = {path: writes.find_author(path) for path in paths}
+    parents: dict[str, Author] = {}
+    for path, author in authors.items():
+        if author != "outside":
+            parents.update(dict.fromkeys(path_and_parents(path), author))
+    groups: dict[Author, list[str]] = {}
+    for path, author in authors.items():
+        entry = tree.entries.get(path, USUAL_FOLDER)
+        is_file = entry.kind != "folder"
+        groups.setdefault(author if is_file else parents.get(path, author), []).append(path)
+    return groups
+
+
+def _find_unrecorded(tree: Tree, paths: Iterable[str]) -> dict[str, str]:
+    """Return what is changed by these paths and not recorded in a tree, with the reason."""
+    unrecorded = {}
+    for path in paths:
+        for parent in path_and_parents(path.rstrip("/")):
+            reason = tree.skipped.get(parent)
+            if reason is not None and parent.rpartition("/")[2] not in REGENERATED:
+                unrecorded[parent] = reason
+    return unrecorded
+
+
+def _contains(tree: Tree, folder: str) -> bool:
+    return any(path.startswith(f"{folder}/") for path in tree.entries)
 
 
 def _is_same_in_git(entry: Entry | None, previous: Entry | None) -> bool:

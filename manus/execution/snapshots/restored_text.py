@@ -29,15 +29,17 @@ def describe_files(result: RestoredFiles, *, theirs: str = "") -> Iterator[str]:
         yield f"Kept, because someone else has changed them since: {names}.{hint}"
     if result.in_doubt:
         names = join_names(result.in_doubt)
-        yield (
-            "Kept, because a call was interrupted, and either it or someone else has changed "
-            f"them: {names}.{hint}"
-        )
+        yield (f"Kept, because it is not known who has changed them: {names}.{hint}")
     if result.occupied:
         names = join_names(result.occupied)
         yield f"Not removed, because they contain files that are not recorded: {names}."
     for path, reason in result.failed.items():
         yield f"Not restored: {clean(path)} ({reason})."
+
+
+def describe_unrecorded(names: Sequence[str]) -> str:
+    """Return a sentence about changed files that a rewind cannot restore."""
+    return f"Changed, but not recorded, so a rewind cannot restore it: {join_names(names)}."
 
 
 def describe_effects(outside_effects: Sequence[object]) -> Iterator[str]:

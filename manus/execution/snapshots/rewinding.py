@@ -1,49 +1,29 @@
 """Rewind the files of a workspace for one thread.
 
-An intent is written before the first file changes. After a kill, the same rewind is repeated, which
-changes only what is not yet restored. All functions are blocking.
+An intent is written before the first file changes, and each path before it changes. After a kill,
+the intent is completed, which changes only what the rewind has not changed yet. All functions are
+blocking.
 """
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
-from manus.execution.safe_open import is_folder, open_file, write_private
-from manus.execution.snapshots.activity import ActivityMarker
+from manus.execution.safe_open import is_folder
 from manus.execution.snapshots.objects import Author, SnapshotStore, make_ref
-from manus.execution.snapshots.recorder import SnapshotRecorder
+from manus.execution.snapshots.recorder import SnapshotRecorder, Writes
 from manus.execution.snapshots.restore import Restoration, plan_restore
+from manus.execution.snapshots.rewinds import Intent, RewindLog
+from manus.execution.snapshots.tree import path_and_parents
+from manus.execution.snapshots.write_log import WriteLog, open_write_log
 from manus.execution.workspace import Workspace
 from manus.state.errors import StorageError, UsageError
 
 SNAPSHOTS = "snapshots"
 """The folder of the snapshots in the records of a workspace."""
 REWINDS = "rewinds"
-"""The folder with the last rewind of each thread."""
-_NO_SNAPSHOT = "none"
-
-
-@dataclass(frozen=True, slots=True)
-class Intent:
-    """A rewind that has started. It is complete when `after` is set."""
-
-    checkpoint: str
-    """The checkpoint to rewind to; empty if only files are restored."""
-    start: str
-    """The snapshot to restore; empty if files are not changed."""
-    before: str
-    """The snapshot of the files before the rewind; empty if there is none."""
-    previous: str
-    """The newest checkpoint before the rewind."""
-    theirs: bool = False
-    step: int = 0
-    """Number of the step that the files are restored to."""
-    after: str = ""
-    """The snapshot of the files after the rewind."""
-    is_undo: bool = False
-    """Whether it undoes a rewind."""
+"""The folder with the rewinds of each thread."""
 
 
 @dataclass(slots=True)
@@ -68,15 +48,33 @@ class RestoredFiles:
         return bool(self.restored or self.kept or self.in_doubt or self.failed)
 
 
+class _RewindWrites:
+    """The author of each change while a rewind is in progress."""
+
+    def __init__(self, writes: WriteLog, restored: list[str]) -> None:
+        self._writes = writes
+        self._restored = {parent for path in restored for parent in path_and_parents(path)}
+        self.paths = writes.paths
+
+    def find_author(self, path: str) -> Author:
+        """Return the author of the change of a path."""
+        return "rewind" if path in self._restored else self._writes.find_author(path)
+
+
 class FileRewinder:
     """Rewinds the files that the calls of one thread have changed."""
 
-    def __init__(self, workspace: Workspace, thread_id: str) -> None:
+    def __init__(
+        self, workspace: Workspace, thread_id: str, writes: WriteLog | None = None
+    ) -> None:
+        """Create the rewinder of a thread; `writes` is its log if the thread is open."""
         self._workspace = workspace
         self._folder = workspace.records / SNAPSHOTS
         self._ref = make_ref(thread_id)
-        self._marker = ActivityMarker(self._folder, self._ref)
-        self._intent_path = workspace.records / REWINDS / f"{self._ref}.json"
+        self._writes = writes or open_write_log(self._folder, self._ref)
+        self._written: list[str] = []
+        """Paths that are as the rewind in progress has left them."""
+        self.log = RewindLog(workspace.records / REWINDS, thread_id)
 
     def find_snapshots(self, snapshot: str) -> tuple[str, str]:
         """Return the snapshot of the current files, and the one to restore.
@@ -88,15 +86,17 @@ class FileRewinder:
             StorageError: the current files cannot be recorded.
             UsageError: the workspace does not exist.
         """
-        before = self.record("outside", "before a rewind")
+        before = self.record("before a rewind")
         store = self._open_store()
         if store is None or not before:
             return "", ""
         start = snapshot or store.chain("", before)[0].id
         return before, start if store.exists(start) else ""
 
-    def record(self, author: Author, label: str) -> str:
+    def record(self, label: str, restored: list[str] | None = None) -> str:
         """Record the current files; return the snapshot, empty if the thread has none.
+
+        `restored`: the paths that a rewind has changed.
 
         Raises:
             StorageError: the files cannot be recorded, so other people's changes would be lost.
@@ -114,15 +114,15 @@ class FileRewinder:
             )
         recorder = SnapshotRecorder(self._workspace.root, self._folder)
         recorder.notify = _refuse
-        if self._marker.is_set():
-            head = recorder.take(self._ref, head, "unknown", "interrupted")
-            self._marker.clear()
-        snapshot = recorder.take(self._ref, head, author, label)
+        settled = self._writes.settle()
+        writes: Writes = _RewindWrites(self._writes, restored or [])
+        snapshot = recorder.take(self._ref, head, writes, label)
         recorder.close()
-        return snapshot
+        self._writes.forget(settled)
+        return snapshot or ""
 
     def restore(self, intent: Intent) -> RestoredFiles:
-        """Carry out the part of an intent that is about files, and record the result.
+        """Carry out the part of an intent that is about files, or what remains of it.
 
         Raises:
             StorageError: the snapshots cannot be used.
@@ -130,68 +130,70 @@ class FileRewinder:
         store = self._open_store() if intent.start else None
         if store is None:
             return RestoredFiles(has_files=False)
-        # after an interruption, the files differ from the previous snapshot
-        current = store.read_tree(self.record("rewind", "a part of a rewind"))
-        plan = plan_restore(store, intent.start, intent.before, current, theirs=intent.theirs)
-        restoration = Restoration(self._workspace.root, store, plan)
+        before = store.read_tree(intent.before)
+        plan = plan_restore(store, intent.start, intent.before, before, theirs=intent.theirs)
+        restoration = Restoration(self._workspace.root, store, plan, self.log.progress)
         restoration.run()
+        self._written = restoration.list_written()
         return RestoredFiles(
             sorted(set(restoration.changed)),
-            plan.kept,
+            plan.kept + restoration.kept,
             plan.in_doubt,
             restoration.occupied,
             restoration.failed,
         )
 
-    def complete(self, intent: Intent) -> None:
-        """Record the files after a rewind, and mark the rewind as complete."""
-        after = self.record("rewind", "a rewind") if intent.start else ""
-        self.write_intent(replace(intent, after=after or _NO_SNAPSHOT))
-
-    def read_intent(self) -> Intent | None:
-        """Return the last rewind; None if there is none, or if another release wrote it."""
-        try:
-            with open_file(self._intent_path) as file:
-                return Intent(**json.load(file))
-        except (FileNotFoundError, NotADirectoryError):
-            return None
-        except (ValueError, TypeError):  # damaged, or of another release
-            return None
-
-    def write_intent(self, intent: Intent) -> None:
-        """Write the intent of a rewind.
+    def begin(self, intent: Intent, replaced: int = 0) -> None:
+        """Write the intent of a rewind, which replaces a number of the newest ones.
 
         Raises:
             StorageError: it cannot be written.
         """
-        try:
-            write_private(self._intent_path, json.dumps(asdict(intent)).encode())
-        except OSError as error:
-            raise StorageError(
-                f"Cannot write the record of a rewind to {self._intent_path} "
-                f"({error.strerror}); free space or fix the permissions, then repeat the command."
-            ) from None
+        rewinds = self.log.read()
+        self.log.write([*rewinds[: len(rewinds) - replaced], intent])
+
+    def find_unfinished(self) -> Intent | None:
+        """Return the rewind that was interrupted; None if there is none."""
+        rewinds = self.log.read()
+        return rewinds[-1] if rewinds and not rewinds[-1].is_complete else None
+
+    def complete(self, result: str) -> None:
+        """Record the files after the rewind in progress, and mark it as complete.
+
+        `result`: the newest checkpoint of the thread.
+        """
+        *earlier, intent = self.log.read()
+        if intent.start:
+            self.record("a rewind", self._written)
+        if intent.undoes:
+            earlier = earlier[: -intent.undoes]
+        if intent.undoes and earlier:  # the thread is where that rewind led to
+            earlier[-1] = replace(earlier[-1], result=result)
+        if intent.origin:
+            earlier.append(replace(intent, undoes=0, result=result, is_complete=True))
+        self.log.write(earlier)
 
     def _open_store(self) -> SnapshotStore | None:
         return SnapshotStore.open(self._folder) if is_folder(self._folder) else None
 
 
-def restore_snapshot(workspace: Workspace, thread_id: str, snapshot: str) -> RestoredFiles:
+def restore_snapshot(
+    workspace: Workspace, thread_id: str, snapshot: str, writes: WriteLog
+) -> RestoredFiles:
     """Restore the files of a thread as in a snapshot, without its messages. Blocking.
 
     Raises:
         StorageError: the snapshots cannot be used.
         UsageError: the workspace does not exist.
     """
-    rewinder = FileRewinder(workspace, thread_id)
-    last = rewinder.read_intent()
-    if last is not None and not last.after and not last.checkpoint:
-        rewinder.restore(last)  # it was interrupted
+    rewinder = FileRewinder(workspace, thread_id, writes)
+    if (unfinished := rewinder.find_unfinished()) is not None:
+        rewinder.restore(unfinished)
+        rewinder.complete("")
     before, start = rewinder.find_snapshots(snapshot)
-    intent = Intent("", start, before, "")
-    rewinder.write_intent(intent)
-    result = rewinder.restore(intent)
-    rewinder.complete(intent)
+    rewinder.begin(Intent("", start, before, "", before))
+    result = rewinder.restore(rewinder.log.read()[-1])
+    rewinder.complete("")
     return result
 
 

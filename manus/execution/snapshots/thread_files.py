@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncIterator, Collection, Iterable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
 
-from manus.execution.snapshots.activity import ActivityMarker
-from manus.execution.snapshots.objects import Author, make_ref
+from manus.execution.safe_open import observe_writes
+from manus.execution.snapshots.objects import make_ref
 from manus.execution.snapshots.recorder import SnapshotRecorder
+from manus.execution.snapshots.restored_text import describe_unrecorded
 from manus.execution.snapshots.rewinding import RestoredFiles, restore_snapshot
+from manus.execution.snapshots.write_log import open_write_log
 from manus.execution.workspace import WORKSPACE, Workspace
 
 _EVERYTHING = "*"
@@ -22,9 +24,9 @@ _MAX_FILES = 20
 class ThreadFiles:
     """The recorded files of a thread, which separate changes by its calls from changes by others.
 
-    A snapshot before a call contains what others have changed since the last one; a snapshot after
-    it contains what the call has changed. While several calls run at the same time, all changes
-    count as theirs. If the process died during a call, the author of later changes is unknown.
+    A call is preceded by a snapshot of the whole workspace, so that everything it may change or
+    delete is stored, and followed by one of the files that it changed. The author of each change is
+    read from the log of what the thread's calls and programs write.
     """
 
     def __init__(self, recorder: SnapshotRecorder, thread_id: str) -> None:
@@ -35,62 +37,50 @@ class ThreadFiles:
         self.head = ""
         """Id of the newest snapshot; empty if there is none, or it is not loaded yet."""
         self._is_head_loaded = False
-        self._active = 0
-        self._marker = ActivityMarker(recorder.folder, self._ref)
-        self._was_interrupted = self._marker.is_set()
-        self._has_cancelled = False
-        """Whether a call of this process was cancelled, so that changes since are its own."""
+        self.writes = open_write_log(recorder.folder, self._ref)
+        """The changes by calls and programs of the thread that are not in a snapshot yet."""
         self._lock = asyncio.Lock()
 
     @asynccontextmanager
-    async def around_call(self, label: str, resources: Iterable[str]) -> AsyncIterator[None]:
-        """Record the files before and after a call that may change these resources."""
-        paths = await asyncio.to_thread(find_paths, self._recorder.root, list(resources))
-        # unrecorded changes later count as the work of others, which a rewind keeps
-        if paths == [] or self._recorder.is_too_slow():
-            yield
+    async def around_call(
+        self, label: str, resources: Iterable[str], *, is_logged: bool
+    ) -> AsyncIterator[None]:
+        """Record the files before and after a call that may change these resources.
+
+        `is_logged`: the call itself, or the supervisor of its programs, logs what it changes.
+        """
+        root = self._recorder.root
+        paths = await asyncio.to_thread(find_paths, root, list(resources))
+        if paths == []:
+            with observe_writes(root, self.writes):
+                yield
             return
         async with self._lock:
-            await self._record_before(paths)
-            self._active += 1
-        try:
+            await self._take("", paths)  # contains everything that the call may change or delete
+        for path in paths or ():
+            self.writes.note(path)
+        writer = nullcontext() if is_logged or paths else self.writes.unknown_writer()
+        with observe_writes(root, self.writes), writer:
             yield
-        except BaseException:
-            self._has_cancelled = True
-            raise
-        else:
-            async with self._lock:
-                is_last = self._active == 1 and not self._has_cancelled
-                await self._take(label, paths, "agent", is_active=not is_last)
-        finally:
-            self._active -= 1
+        async with self._lock:
+            await self._take(label, ())
 
-    async def _record_before(self, paths: Collection[str] | None) -> None:
-        if self._was_interrupted:
-            await self._take("interrupted", None, "unknown", is_active=True)
-            self._was_interrupted = False
-        elif self._has_cancelled:
-            # a cancelled call may have changed more than the files of this one
-            await self._take("cancelled", None, "agent", is_active=True)
-            self._has_cancelled = False
-        else:
-            author: Author = "agent" if self._active else "outside"
-            await self._take("", paths, author, is_active=True)
+    def describe_unrecorded(self) -> str:
+        """Return a note on files that calls have changed and a rewind cannot restore; or empty."""
+        names = self._recorder.find_unrecorded(self.writes)
+        return f"\n[{describe_unrecorded(names)}]" if names else ""
 
     async def describe_changes_in_doubt(self, before: str) -> str:
-        """Return a sentence about the files that changed since an interrupted call started.
+        """Return a sentence about the files that an interrupted call may have changed.
 
         Return an empty text if there are none. `before`: the snapshot before the call; by default
         the newest.
         """
         async with self._lock:
             before = before or await self._load_head()
-            if self._was_interrupted:
-                is_active = self._active > 0
-                await self._take("interrupted", None, "unknown", is_active=is_active)
-                self._was_interrupted = False
-            await self._load_head()
-            changed = await asyncio.to_thread(self._recorder.changes, before, self.head)
+            await self._take("interrupted", None)
+            find_changes = self._recorder.changes_by_agent
+            changed = await asyncio.to_thread(find_changes, before, self.head)
         if not changed:
             return ""
         hidden = len(changed) - _MAX_FILES
@@ -106,20 +96,19 @@ class ThreadFiles:
         """
         async with self._lock:
             restored = await asyncio.to_thread(
-                restore_snapshot, workspace, self._thread_id, snapshot
+                restore_snapshot, workspace, self._thread_id, snapshot, self.writes
             )
             self.head = ""
             self._is_head_loaded = False
-            self._was_interrupted = False
         return restored
 
     async def close(self) -> None:
-        """Record what cancelled calls have changed."""
+        """Record what calls have changed since the last snapshot."""
         async with self._lock:
-            if self._has_cancelled:
-                await self._take("cancelled", None, "agent", is_active=False)
-                self._has_cancelled = False
+            if self.writes:
+                await self._take("the end of a run", ())
             await asyncio.to_thread(self._recorder.close)
+            await asyncio.to_thread(self.writes.close)
 
     async def _load_head(self) -> str:
         if not self._is_head_loaded:
@@ -127,18 +116,18 @@ class ThreadFiles:
             self._is_head_loaded = True
         return self.head
 
-    async def _take(
-        self, label: str, paths: Collection[str] | None, author: Author, *, is_active: bool
-    ) -> None:
-        """Take a snapshot; then mark whether calls of the thread may be changing files."""
+    async def _take(self, label: str, paths: Collection[str] | None) -> None:
+        """Take a snapshot of what is logged and these paths, or of the whole workspace."""
         parent = await self._load_head()
 
         def take() -> str:
-            snapshot = self._recorder.take(self._ref, parent, author, label, paths)
-            if is_active and snapshot:
-                self._marker.set()
-            else:
-                self._marker.clear()
+            settled = self.writes.settle()
+            logged = self.writes.paths
+            listed = None if paths is None or logged is None else {*paths, *logged}
+            snapshot = self._recorder.take(self._ref, parent, self.writes, label, listed)
+            if snapshot is None:
+                return parent
+            self.writes.forget(settled)
             return snapshot
 
         self.head = await asyncio.to_thread(take)

@@ -36,6 +36,8 @@ class Tree:
     entries: dict[str, Entry] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)
     """What is not recorded, with the reason."""
+    unrecorded: dict[str, str] = field(default_factory=dict, compare=False)
+    """What calls changed although it was not recorded before, with the reason."""
 
     def is_skipped(self, path: str) -> bool:
         """Return whether a path, or a folder above it, was not recorded."""
@@ -51,6 +53,7 @@ class Tree:
             elif entry.kind == "file" and entry.mode not in (FILE_MODE, PROGRAM_MODE):
                 modes[path] = entry.mode
         content = {"modes": modes, "folders": folders, "skipped": self.skipped}
+        content["unrecorded"] = self.unrecorded
         return json.dumps(content, sort_keys=True).encode()
 
 
@@ -62,7 +65,8 @@ def apply_manifest(entries: dict[str, Entry], content: bytes) -> Tree:
             entries[path] = entries[path]._replace(mode=mode)
     for path, mode in manifest["folders"].items():
         entries[path] = Entry("folder", mode)
-    return Tree(entries, manifest["skipped"])
+    # 0.3.0 did not record the last part
+    return Tree(entries, manifest["skipped"], manifest.get("unrecorded", {}))
 
 
 class PathChange(NamedTuple):

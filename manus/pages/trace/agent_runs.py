@@ -15,12 +15,12 @@ from manus.graph.outcome import format_question
 from manus.models.tokens import cache_tokens
 from manus.pages.trace.model import Interval, Notice, TraceCall, TraceRun, TraceStep
 from manus.prompts.formatting import LOOP_MEASURES, count, span
-from manus.runs.spending import TAKEN_BACK
 from manus.state.closing import is_closing
 from manus.state.messages import STEER, get_text, list_calls
 from manus.state.plan_changes import fold_plans
 from manus.state.usage import NOTHING_USED, RoleUsage, sum_tokens, sum_usage
 from manus.store.history import INTERRUPT, Children, Superstep
+from manus.store.spending import TAKEN_BACK
 
 
 class AgentRuns:

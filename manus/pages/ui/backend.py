@@ -36,8 +36,8 @@ from manus.runs.configuration import (
 from manus.runs.folder_trust import CONSEQUENCE, QUESTION, decide, is_undecided
 from manus.runs.jobs import ENDED_EARLY, Job, create_job, create_resume_job, read_outcome
 from manus.runs.options import RunOptions
-from manus.runs.rewind import rewind_to_checkpoint
 from manus.runs.rewind_text import describe_rewound
+from manus.runs.time_travel import rewind_to_checkpoint
 from manus.state.errors import StorageError, ToolError, UsageError
 from manus.state.request import Request, typed_request
 from manus.store.base import Store

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import Field
 from typing_extensions import override
@@ -48,6 +48,7 @@ class McpTool(AgentTool):
     server: Any = Field(exclude=True, repr=False)
     definition: ToolDefinition = Field(exclude=True, repr=False)
     """The definition sent by the server."""
+    logs_writes: ClassVar[bool] = False  # the server has its own access to files
 
     @property
     @override

@@ -20,7 +20,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from manus.execution.process import end, start
+from manus.execution.process import Process, end, start
 from manus.execution.process_output import PipeReader
 from manus.execution.safe_open import enter, open_at, remove, write_private
 from manus.execution.sandbox.sandbox import Sandbox
@@ -113,7 +113,7 @@ class BashProcess:
 
     def __init__(
         self,
-        process: asyncio.subprocess.Process,
+        process: Process,
         pipes: _Pipes,
         directory: Path,
         sandbox: Sandbox,

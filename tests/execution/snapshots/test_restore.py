@@ -14,6 +14,7 @@ import pytest
 from manus.execution.snapshots.objects import Author, SnapshotStore, make_ref
 from manus.execution.snapshots.recorder import SnapshotRecorder
 from manus.execution.snapshots.restore import Restoration, plan_restore
+from tests.helpers.writes import Known
 
 REF = make_ref("t")
 NAMES = ["a", "b.txt", "c c", "田.md", "new\nline", "-x", 'q"uote', "tab\t", "\udcff\udcfe"]
@@ -39,7 +40,7 @@ class Disk:
         return store
 
     def take(self, author: Author = "agent", paths: Sequence[str] | None = None) -> str:
-        self.head = self.recorder.take(REF, self.head, author, "a label", paths)
+        self.head = self.recorder.take(REF, self.head, Known(author), "a label", paths) or ""
         return self.head
 
     def rewind(self, snapshot: str, *, theirs: bool = False) -> Restoration:

@@ -7,8 +7,9 @@ undone.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -23,25 +24,28 @@ from langgraph.checkpoint.base import (
 from manus.execution.journal import Journal
 from manus.execution.records.files import run_key, workspace_log
 from manus.execution.records.inbox import InboxMessage
-from manus.execution.snapshots.rewinding import FileRewinder, Intent, RestoredFiles
+from manus.execution.snapshots.restored_text import describe_files
+from manus.execution.snapshots.rewinding import FileRewinder, RestoredFiles
+from manus.execution.snapshots.rewinds import Intent, is_rewinding
 from manus.execution.workspace import Workspace
+from manus.graph.thread_graph import build_graph
 from manus.nodes.subgraph_config import CONTINUES
-from manus.runs.graphs import build_graph
-from manus.runs.messages import read_unread
-from manus.runs.spending import (
+from manus.state.errors import UsageError
+from manus.state.usage import RoleUsage, sum_usage
+from manus.store.base import Store
+from manus.store.history import ROOT, History, read_history, to_superstep
+from manus.store.outside_effects import OutsideEffect, list_outside_effects
+from manus.store.spending import (
     TAKEN_BACK,
     Spent,
     add_taken_back,
     find_spent,
     find_spent_elsewhere,
 )
-from manus.runs.steps import ENDED, HistoryStep, list_steps, run_starts
-from manus.state.errors import UsageError
-from manus.state.usage import RoleUsage, sum_usage
-from manus.store.base import Store
-from manus.store.history import ROOT, History, read_history, to_superstep
-from manus.store.outside_effects import OutsideEffect, list_outside_effects
-from manus.store.threads import Thread
+from manus.store.steps import ENDED, HistoryStep, list_steps, run_starts
+from manus.store.threads import Thread, read_thread
+
+log = logging.getLogger("manus")
 
 _USAGE = "usage"
 
@@ -80,8 +84,15 @@ class Rewinder:
         newest = history[ROOT][-1].id
         effects = await asyncio.to_thread(self._list_effects, history, step.checkpoint)
         before, start = await asyncio.to_thread(self._files.find_snapshots, step.snapshot)
-        intent = Intent(step.checkpoint, start, before, newest, theirs, step.number)
-        result = await self._carry_out(intent)
+        intent = Intent(
+            step.checkpoint, start, before, newest, before, theirs=theirs, step=step.number
+        )
+        last = await asyncio.to_thread(self._files.log.find_last)
+        is_repeated = last is not None and (last.result, last.step) == (newest, step.number)
+        if last is not None and last.checkpoint and is_repeated:
+            # it completes the last rewind, so undoing both leads to where that one started
+            intent = replace(intent, previous=last.previous, origin=last.origin)
+        result = await self._carry_out(intent, replaced=int(is_repeated))
         result.outside_effects = effects
         result.spent = find_spent(history, step.checkpoint).total
         return result
@@ -96,7 +107,7 @@ class Rewinder:
             return None
         newest = history[ROOT][-1].id
         starts = list(run_starts(list_steps(history)))
-        last = await asyncio.to_thread(self._files.read_intent)
+        last = await asyncio.to_thread(self._files.log.find_last)
         if last is not None and not last.checkpoint and last.previous == newest:
             # nothing has happened since: continue with the run before that one
             starts = [step for step in starts if step.number < last.step]
@@ -104,7 +115,7 @@ class Rewinder:
             before, start = await asyncio.to_thread(self._files.find_snapshots, step.snapshot)
             if not start:
                 return None
-            intent = Intent("", start, before, newest, step=step.number)
+            intent = Intent("", start, before, newest, before, step=step.number)
             result = await self._carry_out(intent)
             if result.has_changes:
                 result.outside_effects = await asyncio.to_thread(
@@ -119,14 +130,17 @@ class Rewinder:
         Raises:
             UsageError: there is none.
         """
-        intent = await asyncio.to_thread(self._files.read_intent)
-        if intent is None or not intent.after:
+        last = await asyncio.to_thread(self._files.log.find_last)
+        if last is None:
             raise UsageError(f"The thread {self._thread.thread_id} has no rewind to undo.")
         history = await read_history(self._store, self._thread.thread_id)
         newest = history[ROOT][-1].id
-        before = await asyncio.to_thread(self._files.record, "outside", "before undoing a rewind")
+        before = await asyncio.to_thread(self._files.record, "before undoing a rewind")
+        # what happened since the rewind can be reached again by undoing the undo
+        origin = before if last.checkpoint and last.result != newest else ""
+        checkpoint = last.previous if last.checkpoint else ""
         return await self._carry_out(
-            Intent(intent.previous, intent.before, before, newest, is_undo=True)
+            Intent(checkpoint, last.origin, before, newest, origin, undoes=1)
         )
 
     async def _carry_over_calls(self, checkpoint: str) -> None:
@@ -151,21 +165,23 @@ class Rewinder:
                 journal.finish(new, entry.message, entry.update, entry.packed)
         journal.close()
 
-    async def finish(self) -> Rewound | None:
+    async def finish(self) -> tuple[Intent, Rewound] | None:
         """Complete a rewind that was interrupted; return None if there is none."""
-        intent = await asyncio.to_thread(self._files.read_intent)
-        if intent is None or intent.after:
-            return None
-        return await self._carry_out(intent)
+        intent = await asyncio.to_thread(self._files.find_unfinished)
+        return None if intent is None else (intent, await self._continue(intent))
 
-    async def _carry_out(self, intent: Intent) -> Rewound:
-        await asyncio.to_thread(self._files.write_intent, intent)
+    async def _carry_out(self, intent: Intent, replaced: int = 0) -> Rewound:
+        await asyncio.to_thread(self._files.begin, intent, replaced)
+        return await self._continue(intent)
+
+    async def _continue(self, intent: Intent) -> Rewound:
         files = await asyncio.to_thread(self._files.restore, intent)
+        result = ""
         if intent.checkpoint:
-            await self.return_to(intent.checkpoint, is_undo=intent.is_undo)
-        if intent.is_undo:
+            result = await self.return_to(intent.checkpoint, is_undo=bool(intent.undoes))
+        if intent.checkpoint and intent.undoes:
             await self._carry_over_calls(intent.checkpoint)
-        await asyncio.to_thread(self._files.complete, intent)
+        await asyncio.to_thread(self._files.complete, result)
         return Rewound(
             files.restored,
             files.kept,
@@ -173,13 +189,14 @@ class Rewinder:
             files.occupied,
             files.failed,
             files.has_files,
-            unread=await read_unread(self._store, self._thread.thread_id),
         )
 
     async def return_to(
         self, checkpoint: str, workspace: str = "", *, is_undo: bool = False
-    ) -> None:
-        """Continue the thread from a checkpoint; the usage since then still counts.
+    ) -> str:
+        """Continue the thread from a checkpoint; return the id of its copy, the newest one.
+
+        The usage since then still counts.
 
         `workspace`: a folder that the thread works in from now on. `is_undo`: calls in progress at
         the checkpoint continue.
@@ -204,8 +221,9 @@ class Rewinder:
             changes[CONTINUES] = [*before.get(CONTINUES, ()), checkpoint]
         # the copy has the same parent, because its values include what the parent's tasks wrote
         parent = stored.parent_config or {"configurable": configurable}
-        await self._store.aput(parent, *_copy(self._store, stored, spent, changes))
+        copy = await self._store.aput(parent, *_copy(self._store, stored, spent, changes))
         await asyncio.to_thread(self._fork_journal)
+        return str(copy["configurable"]["checkpoint_id"])
 
     def _list_effects(self, history: History, checkpoint: str) -> list[OutsideEffect]:
         return list_outside_effects(history, checkpoint, self._open_journal)
@@ -251,17 +269,31 @@ def _copy(
     return copy, cast(CheckpointMetadata, facts), versions
 
 
-async def rewind_to_checkpoint(store: Store, thread: Thread, checkpoint: str) -> Rewound | None:
-    """Rewind a thread, which the caller holds, to a checkpoint at the end of a step.
+async def list_steps_ahead(store: Store, thread: Thread, last: int) -> list[HistoryStep]:
+    """Return the steps after the `last` one that rewinds have undone, and that can come back."""
+    workspace = Workspace(thread.workspace or ".")
+    rewinds = await asyncio.to_thread(FileRewinder(workspace, thread.thread_id).log.read)
+    ahead: list[HistoryStep] = []
+    for rewind in reversed(rewinds):
+        if rewind.checkpoint and rewind.is_complete:
+            branch = await read_history(store, thread.thread_id, newest=rewind.previous)
+            ahead += [step for step in list_steps(branch) if step.number > last]
+            last = max(last, *(step.number for step in ahead)) if ahead else last
+    return ahead
 
-    Returns None if the step does not exist, or if its files are not recorded.
+
+async def complete_rewind(store: Store, thread_id: str) -> None:
+    """Complete a rewind of a thread, which the caller holds, that was interrupted.
+
+    This costs a look at one file if there is none.
     """
-    rewinder = Rewinder(store, thread)
-    await rewinder.finish()
-    for step in list_steps(await read_history(store, thread.thread_id)):
-        if step.checkpoint == checkpoint:
-            return await rewinder.rewind(step)
-    return None
+    if not await asyncio.to_thread(is_rewinding, thread_id):
+        return
+    thread = await read_thread(store, thread_id)
+    finished = None if thread is None else await Rewinder(store, thread).finish()
+    if finished is not None:
+        sentences = " ".join(describe_files(finished[1]))
+        log.warning("Completed the interrupted rewind of the thread %s. %s", thread_id, sentences)
 
 
 def find_repository_head(workspace: str | None) -> str:

@@ -11,10 +11,11 @@ def build_graph(kind: str, profile: str, saver: Any = None) -> Any:
     Raises:
         SettingsError: the profile does not exist.
     """
-    from manus import build_agent, build_flow
-
     if kind == "agent":
+        from manus.graph.agent import build_agent
+
         return build_agent(profile, checkpointer=saver)
+    from manus.graph.flow import build_flow
     from manus.graph.profiles import all_executors
 
     return build_flow(all_executors(profile), checkpointer=saver)
