@@ -28,11 +28,11 @@ COMPILE = $(SETUP) uv pip compile pyproject.toml --universal --python-version 3.
 	--generate-hashes --no-emit-index-url --no-header --quiet $(ARGS)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test coverage check format bench served chaos real dev docs setup pins clean
+.PHONY: help run test coverage check format bench served consumers chaos real dev docs setup pins clean
 .SILENT: help run test coverage setup
 
 help: ## list the commands
-	awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+	awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-9s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 run: ## run a task: make run TASK="..." (without a model: replay the bundled recording)
 	$(SETUP) run
@@ -71,6 +71,10 @@ bench: ## measure the cost per step, compared with other loops, and of the sandb
 served: ## kill, stop and load two instances of Aegra, and report: make served ARGS="--load"
 	$(SETUP) dev
 	$(BIN)/python -m benchmarks.served $(ARGS)
+
+consumers: ## run the agent in other people's frameworks: make consumers ARGS="harbor"
+	$(SETUP) dev
+	$(BIN)/python -m benchmarks.consumers $(ARGS)
 
 chaos: ## kill runs at random moments and resume them: make chaos ARGS="--kills 50 --postgres URL"
 	$(SETUP) dev

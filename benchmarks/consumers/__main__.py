@@ -1,0 +1,80 @@
+"""Print a table of the checks: `python -m benchmarks.consumers [NAME ...]`."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "manus-consumers"
+"""Folder of the environments, outside of the repository."""
+PACKAGES = {
+    "create_agent": "langchain",
+    "langgraph-supervisor": "langgraph-supervisor",
+    "langgraph-swarm": "langgraph-swarm",
+    "ag-ui-langgraph": "ag-ui-langgraph",
+    "inspect-ai": "inspect-ai",
+    "harbor": "harbor",
+}
+"""The package of each framework."""
+CHECKS = ("tool call", "stream", "interrupt", "second request")
+_LIMIT = 600
+"""Seconds for the checks of one framework."""
+
+
+def prepare(name: str) -> Path:
+    """Return the Python of a framework's environment, which is created on first use."""
+    folder = CACHE / name
+    python = folder / "bin" / "python"
+    uv = [str(ROOT / "scripts" / "setup.sh"), "uv"]
+    if not python.exists():
+        subprocess.run([*uv, "venv", "--quiet", "--python", "3.12", str(folder)], check=True)
+    packages = [PACKAGES[name], "--editable", f"{ROOT}[langchain]"]
+    install = [*uv, "pip", "install", "--quiet", "--python", str(python)]
+    subprocess.run([*install, *packages], check=True)
+    return python
+
+
+def run(name: str) -> dict[str, str]:
+    """Return the results of a framework by check."""
+    python = prepare(name)
+    with tempfile.TemporaryDirectory() as folder:
+        process = subprocess.run(
+            [str(python), "-m", "benchmarks.consumers.run", name],
+            cwd=folder,
+            env={
+                **os.environ,
+                "PYTHONPATH": str(ROOT),
+                "OPENAI_API_KEY": "none",
+                "INSPECT_DISPLAY": "none",
+            },
+            capture_output=True,
+            text=True,
+            timeout=_LIMIT,
+            check=False,
+        )
+    try:
+        results: dict[str, str] = json.loads(process.stdout.splitlines()[-1])
+    except (IndexError, ValueError):
+        return dict.fromkeys(CHECKS, process.stderr[-200:])
+    return results
+
+
+def main() -> int:
+    """Run the named frameworks, or all; return 1 if a check failed."""
+    is_bad = False
+    print(" | ".join(("framework", *CHECKS)))
+    for name in sys.argv[1:] or PACKAGES:
+        results = run(name)
+        cells = [results.get(check, "not run") for check in CHECKS]
+        print(" | ".join((name, *cells)), flush=True)
+        is_bad |= not all(cell == "ok" or cell.startswith("not in ") for cell in cells)
+    return int(is_bad)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
