@@ -121,7 +121,8 @@ class Connection:
 
     def _error(self) -> BaseException | None:
         """Return the error that ended the connection: of an exception group, the first one."""
-        error = None if self._owner.cancelled() else self._owner.exception()
+        is_over = self._owner.done() and not self._owner.cancelled()
+        error = self._owner.exception() if is_over else None
         while isinstance(error, BaseExceptionGroup):
             error = error.exceptions[0]
         return error
