@@ -37,6 +37,8 @@ async def with_queue(
         run = entry.run
         thread = listed.get(run.thread_id) or await _find_thread(store, entry)
         listed[run.thread_id] = _with_status(thread, entry)
+        if entry.failure:
+            print_note(f"The run of the thread {run.thread_id} was given up: {entry.failure}.")
     waiting = sum(entry.status == "todo" for entry in entries)
     running = sum(entry.status == "doing" for entry in entries)
     print_note(f"Queue: {count(waiting, 'run')} waiting, {running:,} at a worker.")
@@ -67,8 +69,9 @@ async def _find_thread(store: Store, entry: QueueEntry) -> Thread:
 
 def _with_status(thread: Thread, entry: QueueEntry) -> Thread:
     if entry.status == "failed":
-        status = get_ending("error", success=False).label
-        return replace(thread, status=status) if thread.status == "queued" else thread
+        status = "failed" if entry.failure else get_ending("error", success=False).label
+        is_open = thread.status == "queued" or (entry.failure and thread.status == "unfinished")
+        return replace(thread, status=status) if is_open else thread
     if thread.status == "running":
         return thread
     return replace(thread, status="queued")

@@ -41,6 +41,8 @@ class Claim(NamedTuple):
     """The snapshot of the workspace's files before the call; empty if there is none."""
     acts_outside: bool = False
     """Whether it may have effects outside the workspace."""
+    scope: str = ""
+    """The name under which the calls of an agent that it runs are recorded."""
 
 
 class JournalEntry(NamedTuple):
@@ -204,13 +206,13 @@ class Journal:
         entry = JournalEntry("done", message, None if packed else update, packed)
         await self._arecord(key, entry)
 
-    def finish_before(self, key: str, message: dict[str, Any], later: Sequence[str]) -> None:
+    def finish_before(self, key: str, entry: JournalEntry, later: Sequence[str]) -> None:
         """Record a result as older than those of other calls, in one write. Blocking.
 
         Raises:
             StorageError: it cannot be written.
         """
-        entries = {key: JournalEntry("done", message)}
+        entries = {key: entry}
         entries |= {name: self._entries[name] for name in later}
         if self._lines is not None and self._is_open:
             records = [entry.as_record(name) for name, entry in entries.items()]
@@ -333,11 +335,11 @@ class Journal:
 
 def _read_entry(record: dict[str, Any]) -> JournalEntry:
     """Return the entry of a record; an earlier version wrote claims without their facts."""
-    snapshot = str(record.get("snapshot") or "")
-    return JournalEntry(
-        record["state"],
-        record.get("message"),
-        record.get("update"),
-        record.get("packed"),
-        Claim(str(record.get("tool") or ""), snapshot, bool(record.get("acts_outside"))),
+    claim = Claim(
+        str(record.get("tool") or ""),
+        str(record.get("snapshot") or ""),
+        bool(record.get("acts_outside")),
+        str(record.get("scope") or ""),
     )
+    values = {name: record.get(name) for name in ("message", "update", "packed")}
+    return JournalEntry(record["state"], **values, claim=claim)

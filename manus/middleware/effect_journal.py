@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import json
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -33,20 +33,29 @@ from manus.execution.records.select import (
     select_records,
 )
 from manus.execution.records.sqlite import open_records
+from manus.middleware.recorded_calls import (
+    CallKey,
+    RecordedCalls,
+    clean,
+    digest,
+    digest_call,
+)
 from manus.state.errors import UsageError
 
 T = TypeVar("T")
 Result = ToolMessage | Command[Any]
 
 OLDER_STATE = (
-    "This call was not executed. Tool calls that the conversation does not contain were executed "
-    "before the process stopped ({calls}), so it may repeat what has taken effect. Check the "
-    "current state; repeat the call if it is still needed."
+    "This call was not executed. Tool calls that no stored conversation contains have been "
+    "executed ({calls}), so it may repeat what has taken effect. Check the current state; repeat "
+    "the call if it is still needed."
 )
 _NAMESPACE = "effect_journal"
 """Separates these journals from those of manus's graphs."""
 _MAX_OPEN = 64
 """Maximum number of journals that are open at the same time."""
+_outer_call: ContextVar[tuple[str, str]] = ContextVar("manus_outer_call", default=("", ""))
+"""The scope of the agents that the current call runs, and its checkpoint namespace."""
 
 
 @dataclass(slots=True)
@@ -55,10 +64,6 @@ class _ThreadJournal:
 
     journal: Journal
     lock: threading.Lock = field(default_factory=threading.Lock)
-    is_checked: bool = False
-    """Whether the journal was compared with the stored conversation after it was opened."""
-    lost: list[str] = field(default_factory=list)
-    """Keys of recorded calls that the conversation does not contain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +71,13 @@ class _JournaledCall:
     """A tool call of a thread with a checkpointer."""
 
     thread: _ThreadJournal
-    scope: str
-    """The checkpoint namespace of the agent, since a subagent has its own conversation."""
-    key: str
+    key: CallKey
+    former_key: str
+    """The key under which version 0.3 recorded the call."""
     request: ToolCallRequest
+    recorded: RecordedCalls
+    runs_agent: bool
+    """Whether an agent with a journal of its own executes the call, so that it can be repeated."""
 
 
 class EffectJournal(AgentMiddleware):
@@ -90,7 +98,13 @@ class EffectJournal(AgentMiddleware):
         agent.invoke(request, config, durability="sync")
     """
 
-    def __init__(self, store: Any = None, *, read_only: Collection[str] = ()) -> None:
+    def __init__(
+        self,
+        store: Any = None,
+        *,
+        read_only: Collection[str] = (),
+        subagents: Collection[str] = (),
+    ) -> None:
         """Create the middleware.
 
         Args:
@@ -99,6 +113,9 @@ class EffectJournal(AgentMiddleware):
                 checkpoints if the checkpointer is one of manus or a PostgreSQL saver, otherwise in
                 the user's state folder.
             read_only: Names of tools without side effects, whose calls are repeated after a crash.
+            subagents: Names of tools that only run another agent, such as `task` of deepagents.
+                Their calls are repeated after a crash, and the calls that the other agent has made
+                are answered from the journal. It needs this middleware, too.
 
         Raises:
             UsageError: journals cannot be kept next to this store.
@@ -107,6 +124,7 @@ class EffectJournal(AgentMiddleware):
         self.tools = []
         self._records = None if store is None else _find_records(store)
         self._read_only = frozenset(read_only)
+        self._subagents = frozenset(subagents)
         self._threads: OrderedDict[str, _ThreadJournal] = OrderedDict()
         self._mutex = threading.Lock()
         weakref.finalize(self, _close_all, self._threads)
@@ -119,11 +137,12 @@ class EffectJournal(AgentMiddleware):
         call = self._identify(request)
         if call is None:
             return handler(request)
-        answer = _claim(call)
-        if answer is not None:
-            return answer
+        claim = _claim(call)
+        if not isinstance(claim, Claim):
+            return claim
         try:
-            result = handler(request)
+            with _inside(call, claim):
+                result = handler(request)
         except (GraphBubbleUp, Exception):
             _release(call)
             raise
@@ -134,14 +153,15 @@ class EffectJournal(AgentMiddleware):
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Result]]
     ) -> Result:
         """Execute a call, or return its journaled result."""
-        call = self._identify(request)
+        call = self._identify(request, asyncio.get_running_loop())
         if call is None:
             return await handler(request)
-        answer = await self._run(partial(_claim, call))
-        if answer is not None:
-            return answer
+        claim = await self._run(partial(_claim, call))
+        if not isinstance(claim, Claim):
+            return claim
         try:
-            result = await handler(request)
+            with _inside(call, claim):
+                result = await handler(request)
         except (GraphBubbleUp, Exception):
             await self._run(partial(_release, call))
             raise
@@ -151,16 +171,32 @@ class EffectJournal(AgentMiddleware):
     async def _run(self, operation: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._executor, operation)
 
-    def _identify(self, request: ToolCallRequest) -> _JournaledCall | None:
+    def _identify(
+        self, request: ToolCallRequest, loop: asyncio.AbstractEventLoop | None = None
+    ) -> _JournaledCall | None:
         """Return the call in its thread; None if it is not journaled."""
         info = request.runtime.execution_info
         if info is None or info.thread_id is None or request.tool_call["name"] in self._read_only:
             return None
-        configurable = request.runtime.config.get("configurable", {})
-        scope = info.checkpoint_ns.rpartition("|")[0].replace("/", "_")
-        key = f"{scope}/{info.task_id}/{_digest(request)}/{request.tool_call['id']}"
-        thread = self._open_thread(info.thread_id, configurable.get(CHECKPOINTER))
-        return _JournaledCall(thread, scope, key, request)
+        saver = request.runtime.config.get("configurable", {}).get(CHECKPOINTER)
+        namespace = info.checkpoint_ns.rpartition("|")[0]
+        call, messages = request.tool_call, _get_messages(request)
+        message = next(m for m in reversed(messages) if isinstance(m, AIMessage))
+        outer, outer_namespace = _outer_call.get()
+        key = CallKey(
+            scope=clean(outer + namespace.removeprefix(outer_namespace)),
+            checkpoint=info.checkpoint_id,
+            message=clean(message.id),
+            task=info.task_id,
+            digest=digest_call(call),
+            call_id=str(call["id"]),
+        )
+        former_key = f"{clean(namespace)}/{key.task}/{key.digest}/{key.call_id}"
+        thread = self._open_thread(info.thread_id, saver)
+        config = {"configurable": {"thread_id": info.thread_id, "checkpoint_ns": namespace}}
+        recorded = RecordedCalls(thread.journal, key, messages, saver, config, loop)
+        is_agent = call["name"] in self._subagents
+        return _JournaledCall(thread, key, former_key, request, recorded, is_agent)
 
     def _open_thread(self, thread_id: str, saver: Any) -> _ThreadJournal:
         with self._mutex:
@@ -203,112 +239,106 @@ def _find_records(store: Any) -> Records:
     return records
 
 
-def _claim(call: _JournaledCall) -> Result | None:
+def _claim(call: _JournaledCall) -> Result | Claim:
     """Claim a call, or return its answer if it has started before. Blocking.
 
     Raises:
         StorageError: the claim cannot be written, so the call must not be executed.
     """
-    thread = call.thread
-    with thread.lock, thread.journal.claiming():
-        entry = thread.journal.look_up(call.key)
-        if entry is not None:
-            return _replay(call, entry)
-        if not thread.is_checked:
-            thread.is_checked = True
-            thread.lost = _find_lost_calls(call)
-        answer = _answer_lost(call, thread.lost) if thread.lost else None
-        if answer is None:
-            thread.journal.begin(call.key, Claim(call.request.tool_call["name"]))
+    journal = call.thread.journal
+    with call.thread.lock, journal.claiming():
+        name = call.recorded.find_same()
+        if name is None and journal.look_up(call.former_key) is not None:
+            name = call.former_key
+        answer = _answer_same(call, name) if name else _answer_lost(call)
+        if isinstance(answer, Claim):
+            journal.begin(str(call.key), answer)
         return answer
 
 
-def _find_lost_calls(call: _JournaledCall) -> list[str]:
-    """Return the keys of the recorded calls after the last one that the conversation answers.
-
-    They are those of the current message, and those of checkpoints lost in a crash. A conversation
-    without any recorded call has been shortened on purpose, unless it has just started.
-    """
-    keys = [key for key in call.thread.journal.entries if key.startswith(f"{call.scope}/")]
-    messages = _get_messages(call)
-    answered = _answered_calls(messages)
-    for position in reversed(range(len(keys))):
-        if _call_id(keys[position]) in answered:
-            return keys[position + 1 :]
-    replies = [message for message in messages if isinstance(message, AIMessage)]
-    return keys if len(replies) <= 1 else []
+def _answer_same(call: _JournaledCall, name: str) -> Result | Claim:
+    """Return the recorded result of a call, or a claim to repeat it."""
+    entry = call.thread.journal.entries[name]
+    if entry.state == "begun" and call.runs_agent:
+        return entry.claim  # its own calls are answered from the journal
+    return _replay(call, entry)
 
 
-def _answer_lost(call: _JournaledCall, lost: list[str]) -> ToolMessage | None:
-    """Answer a call that may be in `lost`, or return None; remove settled calls from `lost`.
+def _answer_lost(call: _JournaledCall) -> Result | Claim:
+    """Answer a call that may repeat what a crash has lost, or claim it. Blocking.
 
     The same call is answered from the journal. For a different one, the model is told once which
-    calls are recorded.
+    calls are recorded, except those that are also in the current message.
     """
-    tool_call = call.request.tool_call
-    messages = _get_messages(call)
-    answered = _answered_calls(messages)
-    current = next(m for m in reversed(messages) if isinstance(m, AIMessage))
-    siblings = {other["id"] for other in current.tool_calls} - {tool_call["id"]}
-    lost[:] = [key for key in lost if _call_id(key) not in answered]
-    candidates = [key for key in lost if _call_id(key) not in siblings]
-    if not candidates:
-        return None
-    entries = call.thread.journal.entries
-    same = [key for key in candidates if key.split("/", 3)[2] == _digest(call.request)]
+    journal, lost = call.thread.journal, call.recorded.find_lost()
+    same = [name for name in lost if _digest_of(name) == call.key.digest]
+    same.sort(key=lambda name: not name.endswith(f"/{call.key.call_id}"))
+    reported = same[:1]
+    answer: Result | Claim
     if same:
-        same.sort(key=lambda key: _call_id(key) != tool_call["id"])
-        lost.remove(same[0])
-        answer = _repeat_answer(call, entries[same[0]])
+        answer = _answer_same(call, same[0])
     else:
-        names = [str((entries[key].message or {}).get("name", "a call")) for key in candidates]
-        lost[:] = [key for key in lost if key not in candidates]
+        expected = call.recorded.digests() if lost else set()
+        reported = [name for name in lost if _digest_of(name) not in expected]
+        if not reported:
+            return Claim(call.request.tool_call["name"], scope=digest(str(call.key)))
+        entries = [journal.entries[name] for name in reported]
+        names = [str((e.message or {}).get("name") or e.claim.tool or "a call") for e in entries]
         answer = _refuse(call, OLDER_STATE.format(calls=", ".join(names)))
-    content = answer.model_dump(exclude={"artifact"}, exclude_unset=True)
-    call.thread.journal.finish_before(call.key, content, lost)
+    if not isinstance(answer, Claim):
+        later = [name for name in lost if name not in reported]
+        journal.finish_before(str(call.key), JournalEntry("done", **_record(call, answer)), later)
+    for name in reported:
+        journal.release(name)
     return answer
 
 
-def _get_messages(call: _JournaledCall) -> Sequence[BaseMessage]:
-    state = call.request.state
+def _digest_of(name: str) -> str:
+    return name.split("/", 5)[4]
+
+
+@contextmanager
+def _inside(call: _JournaledCall, claim: Claim) -> Iterator[None]:
+    """Record the calls of agents that run in the block under the call with this claim."""
+    info = call.request.runtime.execution_info
+    token = _outer_call.set((claim.scope, info.checkpoint_ns if info and claim.scope else ""))
+    try:
+        yield
+    finally:
+        _outer_call.reset(token)
+
+
+def _get_messages(request: ToolCallRequest) -> Sequence[BaseMessage]:
+    state = request.state
     messages: Sequence[BaseMessage]
     messages = state["messages"] if isinstance(state, dict) else state.messages
     return messages
-
-
-def _answered_calls(messages: Sequence[BaseMessage]) -> set[str]:
-    """Return the ids of the calls that have a tool message."""
-    return {message.tool_call_id for message in messages if isinstance(message, ToolMessage)}
-
-
-def _call_id(key: str) -> str:
-    return key.split("/", 3)[-1]
-
-
-def _repeat_answer(call: _JournaledCall, entry: JournalEntry) -> ToolMessage:
-    """Return the recorded message of the same call with the id of this one."""
-    if entry.message is None:
-        return _refuse(call, UNKNOWN_EFFECT)
-    content = {**entry.message, "tool_call_id": call.request.tool_call["id"]}
-    content.pop("id", None)
-    return ToolMessage(**content)
-
-
-def _digest(request: ToolCallRequest) -> str:
-    """Return the digest of a call's tool and arguments."""
-    call = [request.tool_call["name"], request.tool_call["args"]]
-    text = json.dumps(call, sort_keys=True, default=str)
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def _replay(call: _JournaledCall, entry: JournalEntry) -> Result:
     """Return the recorded result of a call, or a message that its effect is unknown."""
     if entry.message is None:
         return _refuse(call, UNKNOWN_EFFECT)
-    if entry.packed is not None:
-        result: Result = unpack_value(entry.packed)
-        return result
-    return ToolMessage(**entry.message)
+    if entry.packed is None:
+        return _address(ToolMessage(**entry.message), call)
+    result: Result = unpack_value(entry.packed)
+    if isinstance(result, ToolMessage):
+        return _address(result, call)
+    if isinstance(result.update, dict) and "messages" in result.update:
+        messages = [
+            _address(message, call) if isinstance(message, ToolMessage) else message
+            for message in result.update["messages"]
+        ]
+        result = replace(result, update={**result.update, "messages": messages})
+    return result
+
+
+def _address(message: ToolMessage, call: _JournaledCall) -> ToolMessage:
+    """Return a recorded message with the id of this call; the same call may have another id."""
+    call_id = call.request.tool_call["id"]
+    if message.tool_call_id == call_id:
+        return message
+    return message.model_copy(update={"tool_call_id": call_id, "id": None})
 
 
 def _refuse(call: _JournaledCall, text: str) -> ToolMessage:
@@ -319,11 +349,17 @@ def _refuse(call: _JournaledCall, text: str) -> ToolMessage:
 def _release(call: _JournaledCall) -> None:
     """Release the claim of a call that interrupts or raises. Blocking."""
     with call.thread.lock:
-        call.thread.journal.release(call.key)
+        call.thread.journal.release(str(call.key))
 
 
 def _finish(call: _JournaledCall, result: Result) -> None:
     """Record the result of a call. Blocking."""
+    with call.thread.lock:
+        call.thread.journal.finish(str(call.key), **_record(call, result))
+
+
+def _record(call: _JournaledCall, result: Result) -> dict[str, Any]:
+    """Return the message of a result, and the packed result if it is more than a message."""
     tool_call = call.request.tool_call
     content: dict[str, Any] = {"tool_call_id": tool_call["id"], "name": tool_call["name"]}
     packed = None
@@ -332,5 +368,4 @@ def _finish(call: _JournaledCall, result: Result) -> None:
         content = result.model_dump(exclude={"artifact"}, exclude_unset=True)
     if not is_plain and is_storable(result):
         packed = pack_value(result)
-    with call.thread.lock:
-        call.thread.journal.finish(call.key, content, packed=packed)
+    return {"message": content, "packed": packed}

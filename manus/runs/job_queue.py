@@ -27,6 +27,12 @@ from manus.state.errors import StorageError, StorageUnavailableError
 QUEUE = "manus"
 TASK = "manus.run"
 _ACTIVE = (Status.TODO.value, Status.DOING.value, Status.FAILED.value)
+_MAX_TAKEOVERS = 3
+"""Number of workers that may take over a run; if the last one dies, too, the run is given up."""
+_COUNT_TAKEOVER = """
+    UPDATE procrastinate_jobs SET args = jsonb_set(args, '{run,takeovers}', to_jsonb(%(count)s))
+    WHERE id = %(job_id)s AND status = 'doing' AND worker_id IS NOT DISTINCT FROM %(worker_id)s
+"""
 _OTHER_SCHEMA = (
     psycopg.errors.UndefinedFunction,
     psycopg.errors.UndefinedTable,
@@ -43,6 +49,16 @@ class QueueEntry:
     run: QueuedJob
     status: str
     """`todo`, `doing` or `failed`."""
+
+    @property
+    def failure(self) -> str:
+        """Return why the run was given up; empty if it failed otherwise, or not at all."""
+        if self.status != Status.FAILED.value or self.run.takeovers <= _MAX_TAKEOVERS:
+            return ""
+        return (
+            f"{self.run.takeovers} workers ended while they executed it, the last one after "
+            f"{_MAX_TAKEOVERS} takeovers; `manus resume {self.run.thread_id}` continues it here"
+        )
 
 
 class OwnJobs(JobManager):
@@ -150,16 +166,23 @@ class JobQueue:
         with self.translate_errors():
             return await self.jobs.cancel_job_by_id_async(entry.job_id, abort=True, delete_job=True)
 
-    async def return_stalled(self, silent_for: float) -> list[str]:
-        """Requeue the runs of workers without a heartbeat; return their threads.
+    async def return_stalled(self, silent_for: float) -> list[tuple[str, bool]]:
+        """Requeue the runs of workers without a heartbeat, or give them up.
 
-        `silent_for` is in seconds.
+        Return their threads, and whether each was given up. `silent_for` is in seconds.
         """
         threads = []
         stalled = await self.jobs.get_stalled_jobs(queue=QUEUE, seconds_since_heartbeat=silent_for)
         for job in stalled:
-            await self.jobs.retry_job(job, retry_at=datetime.now(UTC))
-            threads.append(str(job.lock))
+            takeovers = _describe_run(job.task_kwargs["run"]).takeovers + 1
+            values = {"job_id": job.id, "worker_id": job.worker_id, "count": takeovers}
+            await self.app.connector.execute_query_async(_COUNT_TAKEOVER, **values)
+            is_given_up = takeovers > _MAX_TAKEOVERS
+            if is_given_up:
+                await self.jobs.finish_job(job, Status.FAILED, delete_job=False)
+            else:
+                await self.jobs.retry_job(job, retry_at=datetime.now(UTC))
+            threads.append((str(job.lock), is_given_up))
         return threads
 
     @contextmanager
@@ -197,6 +220,6 @@ class JobQueue:
 
 def _describe_run(values: Any) -> QueuedJob:
     """Return a run without its input, for display; accept runs of newer versions."""
-    names = ("thread_id", "kind", "request", "queued_at")
+    names = ("thread_id", "kind", "request", "queued_at", "takeovers")
     shown = {name: values[name] for name in names if name in values}
     return QueuedJob(**shown, graph_input={}, options=values.get("options", {}))

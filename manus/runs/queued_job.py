@@ -32,6 +32,8 @@ class QueuedJob(BaseModel, frozen=True):
     options: dict[str, Any]
     run_id: str = Field(default_factory=lambda: secrets.token_hex(16))
     """Every worker that takes over the run continues it under this id."""
+    takeovers: int = 0
+    """How often a worker has died while it executed the run."""
     queued_at: datetime = Field(default_factory=lambda: datetime.now(UTC))
 
     def as_json(self) -> dict[str, Any]:

@@ -186,8 +186,9 @@ class Worker:
 
     async def _take_over(self) -> None:
         timeout = self._settings.queue.takeover_after
-        for thread_id in await self._queue.return_stalled(timeout):
-            self._report(f"{thread_id}: its worker does not answer; the run returns to the queue")
+        for thread_id, is_given_up in await self._queue.return_stalled(timeout):
+            action = "is given up after several workers" if is_given_up else "returns to the queue"
+            self._report(f"{thread_id}: its worker does not answer; the run {action}")
 
     async def _execute(self, context: JobContext, run: dict[str, Any]) -> None:
         """Execute the run of a job; its exception decides what happens to the job."""

@@ -14,6 +14,7 @@ import psycopg
 import pytest
 
 from manus.config.settings import Settings
+from manus.runs.job_queue import QUEUE, JobQueue
 from manus.store.open_store import open_store
 from tests.cli.program import Program, Result, wait_until
 from tests.flow.helpers import is_planner, is_summary, makes, succeeds
@@ -145,6 +146,20 @@ def test_the_runs_of_a_killed_worker_are_resumed(
     assert {thread["status"] for thread in listed(program).values()} == {"finished"}
     assert effects(program) == {f"task{number}": WHOLE for number in range(4)}
     assert in_doubt(program, threads) == resumed
+
+
+async def test_a_run_that_ends_its_workers_is_given_up(program: Program, url: str) -> None:
+    """Four workers take it and are never heard of again; the fifth leaves it alone."""
+    [thread] = queue(program, "Write task1")
+    async with JobQueue.open(url, 1) as jobs:
+        for number in range(4):
+            worker = await jobs.jobs.register_worker()
+            assert await jobs.jobs.fetch_job([QUEUE], worker) is not None
+            assert await jobs.return_stalled(0) == [(thread, number == 3)]
+        assert await jobs.jobs.fetch_job([QUEUE], await jobs.jobs.register_worker()) is None
+    listing = program("threads")
+    assert listing.out.splitlines()[1].split()[:2] == [thread, "failed"]
+    assert f"{thread} was given up: 4 workers ended while they executed it" in listing.err
 
 
 def test_a_worker_that_comes_back_does_nothing_twice(

@@ -31,6 +31,8 @@ class Planned(BaseChatModel):
     """Makes the calls of its plan, one after the other, and then reports that it is done."""
 
     plan: list[list[Call]]
+    numbers_calls: bool = False
+    """Whether the ids start again in each message, as those of some local servers."""
 
     @property
     def _llm_type(self) -> str:
@@ -44,11 +46,14 @@ class Planned(BaseChatModel):
         reply = AIMessage("Done.")
         if step < len(self.plan):
             calls: list[Any] = [
-                {"name": name, "args": args, "id": f"{os.urandom(4).hex()}"}
-                for name, args in self.plan[step]
+                {"name": name, "args": args, "id": self._call_id(position)}
+                for position, (name, args) in enumerate(self.plan[step])
             ]
             reply = AIMessage("", tool_calls=calls)
         return ChatResult(generations=[ChatGeneration(message=reply)])
+
+    def _call_id(self, position: int) -> str:
+        return f"call_{position}" if self.numbers_calls else os.urandom(4).hex()
 
 
 class KillsAt(AgentMiddleware):
@@ -116,6 +121,19 @@ def make_tools(folder: Path) -> list[BaseTool]:
     return [*(StructuredTool.from_function(function) for function in functions), note]
 
 
+def make_task(agent: Any) -> BaseTool:
+    request = {"messages": [("user", "Work.")]}
+
+    def task(description: str, subagent_type: str) -> str:
+        """Run another agent."""
+        return str(agent.invoke(request)["messages"][-1].content)
+
+    async def atask(description: str, subagent_type: str) -> str:
+        return str((await agent.ainvoke(request))["messages"][-1].content)
+
+    return StructuredTool.from_function(task, atask)
+
+
 @dataclass(frozen=True)
 class Setup:
     """How an agent is built and run; it is sent to other processes."""
@@ -129,6 +147,9 @@ class Setup:
     has_journal: bool = True
     read_only: tuple[str, ...] = ()
     kills_at: tuple[str, str] | None = None
+    numbers_calls: bool = False
+    subtask: Sequence[Sequence[Call]] = ()
+    """The plan of the agent that the tool `task` runs."""
 
     @property
     def database(self) -> str:
@@ -140,22 +161,30 @@ class Setup:
             middleware.append(KillsAt(*self.kills_at))
         if self.has_journal:
             store = None if self.url else self.database
-            middleware.append(EffectJournal(store, read_only=self.read_only))
-        model = Planned(plan=[list(step) for step in self.plan])
+            journal = EffectJournal(store, read_only=self.read_only, subagents=["task"])
+            middleware.append(journal)
         options: Any = {"middleware": middleware, "checkpointer": saver}
-        tools = make_tools(self.folder)
+        model, tools = self._model(self.plan), make_tools(self.folder)
         if self.library == "create_agent":
-            return create_agent(model, tools, **options)
+            inner = create_agent(self._model(self.subtask), tools, middleware=middleware)
+            return create_agent(model, [*tools, make_task(inner)], **options)
+        if self.subtask:
+            worker = {"name": "worker", "description": "Works.", "system_prompt": "Work."}
+            agent = {"model": self._model(self.subtask), "tools": tools, "middleware": middleware}
+            options["subagents"] = [{**worker, **agent}]
         library = importlib.import_module("deepagents")
         return library.create_deep_agent(model=model, tools=tools, **options)
 
-    def run(self, start: Any) -> dict[str, Any]:
+    def _model(self, plan: Sequence[Sequence[Call]]) -> Planned:
+        return Planned(plan=[list(step) for step in plan], numbers_calls=self.numbers_calls)
+
+    def run(self, start: Any, config: Any = CONFIG) -> dict[str, Any]:
         """Run the agent in this process, and return its state."""
         if self.is_async or self.url:
             return asyncio.run(self.arun(start))
         with SqliteSaver.from_conn_string(self.database) as saver:
             state: dict[str, Any] = self.build(saver).invoke(
-                start, CONFIG, durability=self.durability
+                start, config, durability=self.durability
             )
             return state
 

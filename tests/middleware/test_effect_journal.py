@@ -8,12 +8,13 @@ from typing import Any
 
 import psycopg
 import pytest
+from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.types import Command
 
 from manus.middleware import EffectJournal
 from manus.state.errors import StorageError, UsageError
 from tests.helpers.child import Process, fork_call, killed_when
-from tests.middleware.agents import Call, Setup, observations
+from tests.middleware.agents import CONFIG, Call, Setup, observations
 from tests.store.postgres_server import PostgresServer, binaries
 
 START = {"messages": [("user", "Go.")]}
@@ -109,6 +110,36 @@ def test_checkpoints_that_were_lost(tmp_path: Path) -> None:
     assert setup.effects() == ["1", "2", "3", "9"]
 
 
+@pytest.mark.parametrize("is_async", [False, True])
+def test_checkpoints_that_were_lost_with_ids_that_repeat(
+    tmp_path: Path, library: str, is_async: bool
+) -> None:
+    """A record belongs to its message: `call_0` of another one neither hides nor answers it."""
+    first = [[call("append", "0")], [call("append", "1"), call("append", "1")]]
+    setup = Setup(tmp_path, first, library, is_async=is_async, numbers_calls=True)
+    setup.run(START)
+    plan = [*first, [], [call("append", "1")], [call("append", "2")], [call("hold", "3")]]
+    setup = replace(setup, plan=plan, durability="exit")
+    with fork_call(run, setup, START) as child:
+        killed_when(child, lambda: setup.effects() == ["0", "1", "1", "1", "2", "3"])
+    state = setup.run(START)
+    assert setup.effects() == ["0", "1", "1", "1", "2", "3"]
+    assert observations(state)[3:5] == ["Appended 1.", "Appended 2."]
+    assert "not executed again" in observations(state)[5]
+
+
+def test_a_lost_call_beside_another_one(tmp_path: Path) -> None:
+    """A lost call that the same message repeats is answered, whichever of its calls is first."""
+    setup = Setup(tmp_path, [[call("append", "1")], [call("hold", "2")]], durability="exit")
+    with fork_call(run, setup, START) as child:
+        killed_when(child, lambda: setup.effects() == ["1", "2"])
+    other = [[call("append", "9"), call("append", "1"), call("append", "1")]]
+    state = replace(setup, plan=other, numbers_calls=True).run(START)
+    assert "(hold)" in observations(state)[0]
+    assert observations(state)[1:] == ["Appended 1.", "Appended 1."]
+    assert sorted(setup.effects()) == ["1", "1", "2"]
+
+
 def test_killed_again_while_lost_calls_are_answered(tmp_path: Path) -> None:
     plan = [[call("append", "1")], [call("append", "2")], [call("hold", "3")]]
     setup = Setup(tmp_path, plan, durability="exit")
@@ -121,6 +152,57 @@ def test_killed_again_while_lost_calls_are_answered(tmp_path: Path) -> None:
     assert setup.effects() == ["1", "2", "3"]
     assert observations(state)[:2] == ["Appended 1.", "Appended 2."]
     assert "not executed again" in observations(state)[2]
+
+
+@pytest.mark.parametrize("durability", ["sync", "exit"])
+def test_killed_in_a_subagent(tmp_path: Path, library: str, durability: str) -> None:
+    """The outer call is repeated; the calls of the inner agent are answered from the journal."""
+    task = {"description": "Work.", "subagent_type": "worker"}
+    plan = [[("task", task)], [call("append", "4")]]
+    subtask = [[call("append", "1")], [call("hold", "2")], [call("append", "3")]]
+    setup = Setup(tmp_path, plan, library, subtask=subtask, numbers_calls=True)
+    setup = replace(setup, durability=durability, is_async=durability == "exit")
+    with fork_call(run, setup, START) as child:
+        killed_when(child, lambda: setup.effects() == ["1", "2"])
+    (tmp_path / "release").touch()
+    state = setup.run(START if durability == "exit" else None)
+    assert setup.effects() == ["1", "2", "3", "4"]
+    assert observations(state) == ["Done.", "Appended 4."]
+
+
+def fork(agent: Any, kind: str) -> tuple[Any, Any]:
+    """Return the input and configuration that continue from before the second call."""
+    history = agent.get_state_history(CONFIG)
+    old = next(state.config for state in history if len(state.values["messages"]) == 4)
+    if kind == "input":
+        return START, old
+    if kind == "replay":
+        return None, old
+    changed = agent.update_state(old, {"messages": []})
+    return None, CONFIG if kind == "newest" else changed
+
+
+@pytest.mark.parametrize("durability", ["sync", "exit"])
+@pytest.mark.parametrize("is_new", [False, True])
+def test_a_fork_executes_its_calls(
+    tmp_path: Path, subtests: pytest.Subtests, durability: str, is_new: bool
+) -> None:
+    """Also with a new journal, as in a new process, that has never seen the thread."""
+    for kind in ("replay", "changed", "newest", "input"):
+        (tmp_path / kind).mkdir()
+        plan = [[call("append", str(number))] for number in (1, 2, 3)]
+        setup = Setup(tmp_path / kind, plan, durability=durability, numbers_calls=True)
+        with subtests.test(kind), SqliteSaver.from_conn_string(setup.database) as saver:
+            agent = setup.build(saver)
+            for start in (START, None, None, None):
+                agent.invoke(start, CONFIG, durability=durability, interrupt_before=["tools"])
+            agent = setup.build(saver) if is_new else agent
+            start, config = fork(agent, kind)
+            state = agent.invoke(start, config, durability=durability)
+            again = ["3"] if kind == "input" else ["2", "3"]
+            assert setup.effects() == ["1", "2", "3", *again]
+            assert observations(state)[-1] == "Appended 3."
+            assert "not executed" not in "".join(observations(state))
 
 
 def test_two_processes_that_resume_at_once(tmp_path: Path) -> None:
