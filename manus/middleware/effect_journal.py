@@ -271,7 +271,7 @@ def _answer_lost(call: _JournaledCall) -> Result | Claim:
     calls are recorded, except those that are also in the current message.
     """
     journal, lost = call.thread.journal, call.recorded.find_lost()
-    same = [name for name in lost if _digest_of(name) == call.key.digest]
+    same = [name for name in lost if _read_digest(name) == call.key.digest]
     same.sort(key=lambda name: not name.endswith(f"/{call.key.call_id}"))
     reported = same[:1]
     answer: Result | Claim
@@ -279,7 +279,7 @@ def _answer_lost(call: _JournaledCall) -> Result | Claim:
         answer = _answer_same(call, same[0])
     else:
         expected = call.recorded.digests() if lost else set()
-        reported = [name for name in lost if _digest_of(name) not in expected]
+        reported = [name for name in lost if _read_digest(name) not in expected]
         if not reported:
             return Claim(call.request.tool_call["name"], scope=digest(str(call.key)))
         entries = [journal.entries[name] for name in reported]
@@ -293,7 +293,7 @@ def _answer_lost(call: _JournaledCall) -> Result | Claim:
     return answer
 
 
-def _digest_of(name: str) -> str:
+def _read_digest(name: str) -> str:
     return name.split("/", 5)[4]
 
 
