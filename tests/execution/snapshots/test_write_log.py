@@ -163,8 +163,12 @@ async def test_a_background_process_is_logged_until_it_closes_its_files(
     (root / "stop").write_text("")
     os.killpg(program.pid, 9)
     await program.wait()
-    writes.forget(writes.settle())
-    assert writes.paths == []
+
+    def is_settled() -> bool:
+        writes.forget(writes.settle())
+        return writes.paths == []
+
+    await until(is_settled)
 
 
 async def test_a_failure_of_the_supervisor_blocks_no_program(
