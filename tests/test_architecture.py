@@ -16,6 +16,7 @@ LOCAL_IMPORTS = {
     "manus.graph": "lazy names of the public API",
     # each import loads a library that most runs do not need
     "manus.execution.records.select": "psycopg, an optional dependency",
+    "manus.graph.thread_graph": "only the graph of the thread",
     "manus.graph.agent": "langchain, an optional dependency, for middleware",
     "manus.models.chat_models": "only the client of the configured provider",
     "manus.nodes.exchange.notes": "Playwright, for runs with a browser",
@@ -87,9 +88,11 @@ BROAD_EXCEPTS = {
     "manus.execution.wrapped_call.run": "a tool inside of middleware",
     "manus.graph.middleware.structured_output._parse_call": "validators of the user's schema",
     "manus.graph.middleware.structured_output._parse_text": "validators of the user's schema",
+    "manus.models.endpoint_call.ask_endpoint": "each provider's client",
     "manus.models.package_models.from_package": "each provider's client",
     "manus.models.retry.with_retries": "each provider's client",
     "manus.cli.model_check._try_tool_call": "each provider's client",
+    "manus.prompts.formulas.render_formula": "latex2mathml, whose errors have no common base",
     "manus.tools.chart.table.read_table": "pandas' readers",
     # one failure must not end the others
     "manus.execution.session.discard": "closing a resource",
@@ -98,6 +101,7 @@ BROAD_EXCEPTS = {
     "manus.nodes.subagent.run_subagent": "an agent in the run of another",
     "manus.pages.ui.active_jobs._work": "a run of the web page",
     # the last resort, or re-raised
+    "manus.execution.sandbox.supervisor._run": "a program must get an answer to its system call",
     "manus.cli.entry.execute": "a sentence instead of a traceback",
     "manus.cli.conversation._run_safely": "a sentence, and the conversation goes on",
     "manus.store.sqlite._run_batch": "raised in the caller, which waits in another thread",

@@ -26,18 +26,18 @@ _OPEN_FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC  # neve
 _PRIVATE = 0o700
 
 
-class WriteObserver(Protocol):
+class PathObserver(Protocol):
     """Receives the paths of files, relative to a folder, before they change."""
 
     def note(self, path: str, /) -> None:
         """Note a path."""
 
 
-_observed: ContextVar[tuple[Path, WriteObserver] | None] = ContextVar("observed", default=None)
+_observed: ContextVar[tuple[Path, PathObserver] | None] = ContextVar("observed", default=None)
 
 
 @contextmanager
-def observe_writes(folder: Path, observer: WriteObserver) -> Iterator[None]:
+def observe_writes(folder: Path, observer: PathObserver) -> Iterator[None]:
     """Report to the observer what this module writes in a folder for the length of the block."""
     token = _observed.set((folder, observer))
     try:

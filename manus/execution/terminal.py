@@ -30,7 +30,7 @@ def render(text: str) -> str:
     text = _DROPPED.sub("", text.replace("\r\n", "\n"))
     if not _MOVEMENT.search(text):
         return text
-    screen = _Screen()
+    screen = _Lines()
     for number, final, control, characters in _TOKEN.findall(text):
         if characters:
             screen.write(characters)
@@ -39,7 +39,7 @@ def render(text: str) -> str:
     return "\n".join(map("".join, screen.lines))
 
 
-class _Screen:
+class _Lines:
     """Lines of characters, and the cursor."""
 
     def __init__(self) -> None:

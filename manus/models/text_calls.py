@@ -257,7 +257,7 @@ class _Reader:
             return []
         for key in _NAME_KEYS:
             if isinstance(value.get(key), str):
-                return self._call_of(self._tools.clean_name(value[key]), value)
+                return self._parse_object(self._tools.clean_name(value[key]), value)
         for key, inner in value.items():
             if isinstance(inner, dict) and len(value) == 1 and key in self._tools:
                 return [ReadCall(key, json.dumps(inner))]
@@ -265,7 +265,7 @@ class _Reader:
                 return calls
         return []
 
-    def _call_of(self, name: str, value: Json) -> list[ReadCall]:
+    def _parse_object(self, name: str, value: Json) -> list[ReadCall]:
         """Return the call of an object with a name; arguments may stand beside the name."""
         for key in _ARGUMENT_KEYS:
             if key in value and key not in self._tools.properties(name):

@@ -141,9 +141,7 @@ class Store(BaseCheckpointSaver[Any]):
 
     async def complete_rewind(self, thread_id: str) -> None:
         """Complete an interrupted rewind of a thread, which the caller holds."""
-        from manus.store.rewind import complete_rewind  # it imports this module
-
-        await complete_rewind(self, thread_id)
+        raise NotImplementedError
 
     async def reclaim_space(self) -> None:
         """Return the space of deleted threads to the file system if the store does not do so."""
@@ -156,10 +154,8 @@ class Store(BaseCheckpointSaver[Any]):
             StorageError, UsageError: the rewind cannot be completed.
             ThreadBusyError: see `acquire`.
         """
-        from manus.store.rewind import complete_rewind  # it imports this module
-
         async with self.acquire(thread_id, run_id):
-            await complete_rewind(self, thread_id)
+            await self.complete_rewind(thread_id)
             yield
 
     def acquire(

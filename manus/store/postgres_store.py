@@ -26,6 +26,7 @@ from manus.state.errors import SettingsError, StorageError, UsageError
 from manus.state.events import RetryEvent
 from manus.store import maintenance_texts as texts
 from manus.store import postgres_maintenance as maintenance
+from manus.store import rewind
 from manus.store.base import RECENT, Store, StoredThread, make_ids_later_than
 from manus.store.postgres_retry import (
     PostgresRetry,
@@ -70,6 +71,10 @@ class PostgresStore(FencedSaver, Store):
     async def _run(self, operation: Callable[[], Any]) -> Any:
         """Await a blocking operation of the records, retried after an outage."""
         return await self._retry.call(partial(self.records.run_in_thread, operation))
+
+    async def complete_rewind(self, thread_id: str) -> None:
+        """As in the base class."""
+        await rewind.complete_rewind(self, thread_id)
 
     def watch_outages(self, report: Callable[[RetryEvent], None]) -> None:
         """As in the base class."""

@@ -21,7 +21,7 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from manus.execution.records.sqlite import CREATE_INBOX, SqliteRecords, open_records
 from manus.execution.records.store_version import check_sqlite_version, mark_sqlite_version
 from manus.state.errors import StorageError
-from manus.store import maintenance
+from manus.store import maintenance, rewind
 from manus.store.base import RECENT, Store, StoredThread, make_ids_later_than
 from manus.store.serializer import CompactSerializer
 from manus.store.thread_lock import hold_file
@@ -158,6 +158,10 @@ class SqliteStore(SqliteSaver, Store):
         except BaseException:  # the caller has no store to close
             self.close()
             raise
+
+    async def complete_rewind(self, thread_id: str) -> None:
+        """As in the base class."""
+        await rewind.complete_rewind(self, thread_id)
 
     def _configure(self) -> None:
         """Set the file's options and create its tables."""

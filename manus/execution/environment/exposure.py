@@ -32,7 +32,7 @@ _EXPORTED = re.compile(
 _LONGEST_SCRIPT = 100_000
 
 
-class Exposure(NamedTuple):
+class ExposedPaths(NamedTuple):
     """Files and folders that programs may read, except for some files in those folders."""
 
     read: tuple[Path, ...] = ()
@@ -44,22 +44,22 @@ class Exposure(NamedTuple):
             yield from _exclude_hidden(path, self.hidden)
 
 
-def join(exposures: Iterable[Exposure]) -> Exposure:
+def join(exposures: Iterable[ExposedPaths]) -> ExposedPaths:
     """Merge exposures; each path appears once."""
     exposures = list(exposures)
     read = dict.fromkeys(path for exposure in exposures for path in exposure.read)
     hidden = dict.fromkeys(path for exposure in exposures for path in exposure.hidden)
-    return Exposure(tuple(read), tuple(hidden))
+    return ExposedPaths(tuple(read), tuple(hidden))
 
 
-def expose_installation(prefix: Path) -> Exposure:
+def expose_installation(prefix: Path) -> ExposedPaths:
     """Return the readable files of a virtual environment, a conda environment or an application."""
     names = _OF_MIXED if Path.home().is_relative_to(prefix) else _PARTS
     parts = [*map(prefix.joinpath, names), *sorted(prefix.glob("*-linux-gnu"))]
-    return Exposure(tuple(filter(Path.exists, parts)), tuple(_find_secrets(prefix / "bin")))
+    return ExposedPaths(tuple(filter(Path.exists, parts)), tuple(_find_secrets(prefix / "bin")))
 
 
-def expose_python(prefix: Path) -> Exposure:
+def expose_python(prefix: Path) -> ExposedPaths:
     """Return the files of an environment, and of the installation that its Python leads to."""
     base = Path(os.path.realpath(prefix / "bin" / "python")).parent.parent
     prefixes = [prefix, Path(os.path.realpath(prefix))] if is_environment(prefix) else []

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from manus.execution.environment.exposure import (
-    Exposure,
+    ExposedPaths,
     expose_installation,
     expose_python,
     is_environment,
@@ -67,7 +67,7 @@ _STARTER = re.compile(
 """A script that pip or uv has written for the entry point of a package."""
 
 
-_NOTHING = Exposure()
+_NOTHING = ExposedPaths()
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class UserTools:
     """Its folder."""
     python: Path | None = None
     """Its interpreter, unless it is manus's own."""
-    exposure: Exposure = _NOTHING
+    exposure: ExposedPaths = _NOTHING
     """What programs may read."""
     variables: Mapping[str, str] = field(default_factory=dict)
     problem: str = ""
@@ -100,7 +100,9 @@ def find_user_tools(workspace: Path, environ: Mapping[str, str]) -> UserTools:
     prefix, problem = _select_environment(workspace, environ)
     parts = [_expose_path(environ.get("PATH", os.defpath), home, workspace)]
     parts += [expose_installation(path) for path in get_own_prefixes()]
-    parts.append(Exposure((*find_user_packages(home), *find_playwright_browsers(home, environ))))
+    parts.append(
+        ExposedPaths((*find_user_packages(home), *find_playwright_browsers(home, environ)))
+    )
     variables = {}
     for folder, variable in _ROOTS.items():
         if variable and (home / folder).is_dir():
@@ -110,7 +112,7 @@ def find_user_tools(workspace: Path, environ: Mapping[str, str]) -> UserTools:
     is_inside = prefix.is_relative_to(workspace)
     exposure = expose_python(prefix)
     outside = [path for path in exposure.read if not path.is_relative_to(workspace)]
-    parts.append(Exposure(tuple(outside), () if is_inside else exposure.hidden))
+    parts.append(ExposedPaths(tuple(outside), () if is_inside else exposure.hidden))
     is_conda = (prefix / "conda-meta").is_dir()
     variables["CONDA_PREFIX" if is_conda else "VIRTUAL_ENV"] = str(prefix)
     own = {os.path.realpath(path) for path in get_own_prefixes()}
@@ -137,9 +139,9 @@ def _select_environment(workspace: Path, environ: Mapping[str, str]) -> tuple[Pa
 
 
 @functools.cache
-def _expose_path(search_path: str, home: Path, workspace: Path) -> Exposure:
+def _expose_path(search_path: str, home: Path, workspace: Path) -> ExposedPaths:
     """Return what the folders of a `PATH` lead to."""
-    parts: list[Exposure] = []
+    parts: list[ExposedPaths] = []
     for entry in dict.fromkeys(search_path.split(os.pathsep)):
         for folder in dict.fromkeys((Path(entry), Path(os.path.realpath(entry)))):
             is_known = any(folder.is_relative_to(each) for each in (*_SYSTEM, workspace))
@@ -160,26 +162,26 @@ def _iterate_targets_in_opt() -> Iterator[Path]:
                     yield target
 
 
-def _expose_target(target: Path) -> Exposure:
+def _expose_target(target: Path) -> ExposedPaths:
     """Return what a program that a link leads to needs: its installation, or itself."""
     if target.parent.name in ("bin", "sbin") and not Path.home().is_relative_to(target.parents[1]):
         prefix = target.parent.parent
         return expose_python(prefix) if is_environment(prefix) else expose_installation(prefix)
-    return Exposure((target,)) if is_installed(target) else Exposure()
+    return ExposedPaths((target,)) if is_installed(target) else ExposedPaths()
 
 
-def _expose_folder(folder: Path, home: Path) -> Exposure:
+def _expose_folder(folder: Path, home: Path) -> ExposedPaths:
     for name in _ROOTS:
         root = home / name
         if folder.is_relative_to(root):
             roots = filter(Path.is_dir, (root, home / _BEHIND.get(name, name)))
-            return Exposure(tuple(dict.fromkeys(roots)), tuple(_find_secrets(root)))
+            return ExposedPaths(tuple(dict.fromkeys(roots)), tuple(_find_secrets(root)))
     if folder.name in ("bin", "sbin", "condabin") and folder.parent not in (home, home / ".local"):
         return expose_installation(folder.parent)
     return _expose_mixed(folder)
 
 
-def _expose_mixed(folder: Path) -> Exposure:
+def _expose_mixed(folder: Path) -> ExposedPaths:
     """Return a folder of programs without the user's own scripts, which may contain keys."""
     hidden = []
     parts = []
@@ -189,7 +191,7 @@ def _expose_mixed(folder: Path) -> Exposure:
             parts.append(_expose_target(target))
         elif not is_installed(program):
             hidden.append(program)
-    return join([Exposure((folder,), tuple(hidden)), *parts])
+    return join([ExposedPaths((folder,), tuple(hidden)), *parts])
 
 
 def is_installed(program: Path) -> bool:

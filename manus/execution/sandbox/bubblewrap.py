@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from manus.config.files import data_folder, state_folder
-from manus.execution.environment.exposure import Exposure
+from manus.execution.environment.exposure import ExposedPaths
 from manus.execution.sandbox.home import HOME, SHELL, SHELL_INSIDE, SandboxHome
 from manus.execution.sandbox.host_programs import find_host_program
 from manus.execution.sandbox.interpreter import get_own_prefixes
@@ -218,7 +218,7 @@ def _select_outermost(paths: Iterable[Path]) -> list[Path]:
     return outermost
 
 
-def expose_system() -> Exposure:
+def expose_system() -> ExposedPaths:
     """Return the system files that every program may read. Blocking."""
     folders = (*map(Path, _SYSTEM), *map(_ETC.joinpath, _FROM_ETC))
-    return Exposure(folders, find_private_paths())
+    return ExposedPaths(folders, find_private_paths())

@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 
 from manus.config.safety_settings import SandboxSettings
-from manus.execution.environment.exposure import Exposure, join, select_readable_folders
+from manus.execution.environment.exposure import ExposedPaths, join, select_readable_folders
 from manus.execution.environment.tools import (
     UserTools,
     find_playwright_browsers,
@@ -162,14 +162,14 @@ class Sandbox:
 
     def _expose_files(
         self, environment: Mapping[str, str], extra_read: Sequence[Path], tools: UserTools
-    ) -> Exposure:
+    ) -> ExposedPaths:
         """Return the files that a program may read. Paths in the settings are never hidden."""
         certificates = [environment[name] for name in CERTIFICATE_VARIABLES if name in environment]
         readable = [Path(p).expanduser() for p in (*self._settings.read, *certificates)]
         read = (*readable, *extra_read, *tools.exposure.read)
         hidden = tools.exposure.hidden
         hidden = tuple(path for path in hidden if not any(map(path.is_relative_to, readable)))
-        return Exposure(read, hidden)
+        return ExposedPaths(read, hidden)
 
     def _build_landlock_prefix(
         self, home: Path, read: Sequence[Path], *, reaches_proxy: bool
@@ -186,7 +186,7 @@ class Sandbox:
         )
 
     def _build_bubblewrap_prefix(
-        self, home: Path, directory: Path, exposure: Exposure, mounts: list[Mount]
+        self, home: Path, directory: Path, exposure: ExposedPaths, mounts: list[Mount]
     ) -> list[str]:
         arguments = bubblewrap.build_arguments(
             self._workspace,
