@@ -167,7 +167,7 @@ def _dump(url: str) -> bytes:
     tools = binaries()
     assert tools is not None
     options = ("--inserts", "--no-owner", "--no-privileges", "--rows-per-insert=50")
-    command = [tools / "pg_dump", *options, url]
+    command: list[str | Path] = [tools / "pg_dump", *options, url]
     return subprocess.run(command, check=True, capture_output=True).stdout
 
 
