@@ -47,6 +47,8 @@ class Workspace:
         digest = hashlib.sha256(os.fsencode(self.root)).hexdigest()[:12]
         self.records = state_folder() / "workspaces" / f"{self.root.name[:50]}-{digest}"
         """Journals, archives and undo records, which programs of the model cannot access."""
+        self.approved_writes: dict[Path, str] = {}
+        """SHA-256 of what approved calls of the editor have written, by path."""
         self._protected = (self.private, state_folder(), data_folder())
 
     def prepare(self) -> None:

@@ -15,6 +15,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 
 from manus.config.safety_settings import SandboxSettings
 from manus.execution.environment.exposure import ExposedPaths, join, select_readable_folders
@@ -412,7 +413,12 @@ async def get_sandbox(session: Session) -> Sandbox:
         workspace = session.workspace
         writes = session.files.writes if session.files is not None else None
         sandbox = await open_sandbox(
-            settings.sandbox, workspace.root, proxy, workspace.records, writes
+            settings.sandbox,
+            workspace.root,
+            proxy,
+            workspace.records,
+            writes,
+            workspace.approved_writes,
         )
         if sandbox.kind != "bubblewrap":  # programs can read files of the machine
             session.egress_guard.has_files = True
@@ -427,11 +433,12 @@ async def open_sandbox(
     proxy: EgressProxy,
     records: Path,
     writes: WriteObserver | None = None,
+    approved_writes: Mapping[Path, str] = MappingProxyType({}),
 ) -> Sandbox:
     """Open a sandbox whose programs reach the network through the proxy.
 
     `records` is the folder of the run's private records; `writes` receives the paths that the
-    programs change.
+    programs change; `approved_writes` are the SHA-256 of what approved calls have written.
 
     Raises:
         ToolUnavailableError: the configured sandbox does not work here, or the workspace
@@ -446,7 +453,7 @@ async def open_sandbox(
             remedy = f", or use bubblewrap: {advice.remedy}" if advice else ""
             text = _OWN_CODE_ERROR.format(code=code[0], workspace=workspace, remedy=remedy)
             raise ToolUnavailableError(text)
-        look = Look(workspace, records)
+        look = Look(workspace, records, approved_writes)
         look.start()
         return Sandbox(kind, settings, workspace, look, SandboxHome(), network, proxy, writes)
 

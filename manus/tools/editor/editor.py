@@ -248,6 +248,7 @@ class Editor:
 
     def _write(self, command: str, before: bytes | None, data: bytes) -> None:
         """Write the file, then record the previous content: a failed edit must not be undone."""
+        self._workspace.approved_writes[self.real] = _hash(data)
         replace_file(self.real, data)
         try:
             self._undo.push(command, before, _hash(data))
