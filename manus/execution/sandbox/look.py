@@ -152,11 +152,11 @@ class Look:
             return True
         if starts_nothing(path, new, old, now):
             return True
-        if new.content is not None and path in self._approved:
-            if hashlib.sha256(new.content).hexdigest() == self._approved[path]:
-                return True
-        is_own = new.content is not None and self._own_commits.holds(path, new.content)
-        return is_own and not is_git_file(path, now)
+        if new.content is None:
+            return False
+        if self._approved.get(path) == hashlib.sha256(new.content).hexdigest():
+            return True
+        return self._own_commits.holds(path, new.content) and not is_git_file(path, now)
 
     def _take_out(self, path: Path, new: StartFile, old: StartFile | None, now: Scan) -> None:
         """Copy a file to the records; then put it back as it was, or remove it."""
