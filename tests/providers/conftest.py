@@ -65,7 +65,8 @@ class ProvidedAgent(ScriptedAgent):
         """Return everything that a run streams."""
         dialect = PROVIDERS[self.provider][0]()
         self.server.script(*(scripted(dialect, reply) for reply in replies))
-        context = Context(workspace=str(self.workspace), **options)
+        # in a conversation a text ends the run
+        context = Context(**{"workspace": str(self.workspace), "conversation": True, **options})
         modes = ["custom", "messages"] if self.streamed else ["custom"]
         stream: Any = self.graph.astream(
             {"request": "Do it."}, thread_config(thread), context=context, stream_mode=modes
