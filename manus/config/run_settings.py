@@ -10,6 +10,7 @@ A value that several of them have is taken from the first that sets it:
 | `max_steps` | context, settings, profile |
 | `max_observe` | context, profile |
 | `workspace`, `approve.mode`, each limit of `budget` | context, settings |
+| `approve.allow` | settings and context together |
 | `interactive` | context; False if the approval mode refuses all questions |
 | `memory` | settings; False if the run's server has many users |
 

@@ -33,6 +33,7 @@ CONTEXT = Context(
     max_observe=9000,
     budget=Budget(tokens=90),
     approve="auto",
+    allow=("bash(pwd)",),
     interactive=True,
 )
 
@@ -45,6 +46,7 @@ def address(run: RunSettings) -> str | None:
     return run.for_role("main").base_url
 
 
+JOINED = ("bash(ls)", "bash(pwd)")
 PRECEDENCE: list[tuple[str, Any, Any, Any, Any]] = [
     # the value of context and all, of settings and profile, of the profile alone
     ("model", main_model, "of-context", "of-profile", "of-profile"),
@@ -53,7 +55,7 @@ PRECEDENCE: list[tuple[str, Any, Any, Any, Any]] = [
     ("max_steps", lambda run: run.max_steps, 9, 7, 5),
     ("max_observe", lambda run: run.max_observe, 9000, 5000, 5000),
     ("approve.mode", lambda run: run.approve.mode, "auto", "ask", "auto"),
-    ("approve.allow", lambda run: run.approve.allow, ("bash(ls)",), ("bash(ls)",), ()),
+    ("approve.allow", lambda run: run.approve.allow, JOINED, JOINED[:1], ()),
     ("budget.tokens", lambda run: run.budget.tokens, 90, 70, None),
     ("budget.seconds", lambda run: run.budget.seconds, 7, 7, None),
     ("interactive", lambda run: run.interactive, True, False, False),
@@ -119,7 +121,7 @@ def test_memory_is_off_if_either_source_disables_it(
 def test_each_field_of_the_context_and_section_of_the_settings_is_resolved() -> None:
     run = resolve_settings(SETTINGS, CONTEXT, PROFILE)
     fields = set(RunSettings.__dataclass_fields__)
-    assert Context.model_fields.keys() - fields == set()
+    assert Context.model_fields.keys() - fields == {"allow"}, "its rules are joined to `approve`"
     by_other_name = {"context"}  # the section of compaction
     of_other_code = {"checkpoint", "prices", "currency", "profiles", "queue", "roles"}
     sections = Settings.model_fields.keys() - ModelSettings.model_fields.keys()
@@ -143,6 +145,7 @@ def test_only_the_module_that_resolves_reads_the_sources_in_a_run() -> None:
                 readers.add(path.relative_to(package).as_posix())
     assert readers == {
         "execution/session.py",  # the defaults of a session outside a run
+        "models/prices.py",  # `prices` and `currency`, which no run changes
         "nodes/active_run.py",  # loads the settings
         "nodes/subagent.py",  # builds the context of a nested run
     }
