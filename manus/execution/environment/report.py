@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,12 +53,18 @@ def report_tools(root: Path, settings: SandboxSettings) -> ToolReport:
     """
     tools = find_user_tools(root, os.environ)
     path = tools.apply_to(os.environ)["PATH"]
-    programs = tuple(name for name in _PROGRAMS if shutil.which(name, path=path))
-    hidden = () if settings.kind == "none" else _list_hidden(tools, settings)
+    hidden = [] if settings.kind == "none" else _find_hidden(tools, settings)
+    programs = tuple(name for name in _PROGRAMS if _is_found(name, path, hidden))
     python = _describe_python(tools, path)
     return ToolReport(
-        tools.label, programs, hidden, tools.problem, python, tools.python is not None
+        tools.label, programs, _list(hidden), tools.problem, python, tools.python is not None
     )
+
+
+def _is_found(name: str, search_path: str, hidden: Collection[Path]) -> bool:
+    """Return whether a program is in a folder of the `PATH`, and not hidden there."""
+    found = (shutil.which(name, path=folder) for folder in search_path.split(os.pathsep))
+    return any(program and Path(program) not in hidden for program in found)
 
 
 def _describe_python(tools: UserTools, path: str) -> str:
@@ -69,13 +76,19 @@ def _describe_python(tools: UserTools, path: str) -> str:
     return f"{program} ({version[1]})" if version else program
 
 
-def _list_hidden(tools: UserTools, settings: SandboxSettings) -> tuple[str, ...]:
+def _find_hidden(tools: UserTools, settings: SandboxSettings) -> list[Path]:
+    """Return the user's programs that the sandbox hides; never what the settings show."""
     shown = [Path(each).expanduser() for each in settings.read]
-    hidden = [
-        str(path)
+    return [
+        path
         for path in tools.exposure.hidden
-        if os.access(path, os.X_OK) and not is_system_path(path) and path not in shown
+        if os.access(path, os.X_OK)
+        and not is_system_path(path)
+        and not any(map(path.is_relative_to, shown))
     ]
+
+
+def _list(hidden: Sequence[Path]) -> tuple[str, ...]:
     omitted = hidden[_MAX_PROGRAMS:]
-    more = (f"{len(omitted)} more, as in {Path(omitted[0]).parent}",) if omitted else ()
-    return (*hidden[:_MAX_PROGRAMS], *more)
+    more = (f"{len(omitted)} more, as in {omitted[0].parent}",) if omitted else ()
+    return (*map(str, hidden[:_MAX_PROGRAMS]), *more)
