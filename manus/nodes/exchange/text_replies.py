@@ -9,6 +9,7 @@ from langchain_core.messages import AIMessage
 
 from manus.nodes.active_run import ActiveRun
 from manus.state.agent import AgentState
+from manus.state.closing import is_closing
 from manus.state.messages import get_text, has_calls
 from manus.tools.terminate import TERMINATE
 
@@ -56,5 +57,5 @@ def _is_chat(state: AgentState, active_run: ActiveRun) -> bool:
     if active_run.settings.conversation:
         return True
     earlier = takewhile(lambda m: m.id != state["run"]["request_id"], state["messages"])
-    replies = [other for other in earlier if isinstance(other, AIMessage)]
+    replies = [m for m in earlier if isinstance(m, AIMessage) and not is_closing(m)]
     return bool(replies) and not has_calls(replies[-1])
