@@ -47,7 +47,10 @@ def read(folder: Path) -> dict[str, object]:
 
 @pytest.fixture
 def states(manus: Program, server: ScriptedServer) -> list[dict[str, object]]:
-    """Return the workspace before a run `t` of three steps, and after each step."""
+    """Return the workspace before a run `t`, and after each of its three steps with a call.
+
+    Two steps without changes follow them: the answer, and the same answer after it was sent back.
+    """
     workspace = manus.workspace
     workspace.mkdir()
     (workspace / "mine.txt").write_text("mine")
@@ -72,9 +75,9 @@ def test_history_names_the_files_of_each_step(
     manus: Program, states: list[dict[str, object]]
 ) -> None:
     steps = manus("history", "t", "--json").json
-    assert [step["step"] for step in steps] == [0, 1, 2, 3, 4]
+    assert [step["step"] for step in steps] == [0, 1, 2, 3, 4, 5]
     files = [step["files"] for step in steps]
-    assert files[0] == files[4] == []
+    assert files[0] == files[4] == files[5] == []
     assert set(files[1]) == {"data/a.csv", "data/b.csv", "src/app.py"}
     assert set(files[2]) >= {"data/a.csv", "lib/app.py", "lib/link", "src/app.py", "田.md"}
     assert files[3] == ["new.py"]
@@ -110,7 +113,7 @@ def test_a_rewind_is_undone(manus: Program, states: list[dict[str, object]]) -> 
     assert undone.code == 0, undone.err
     later = read(manus.workspace).pop("later.txt")
     assert {**states[3], "later.txt": later} == read(manus.workspace)
-    assert len(manus("history", "t", "--json").json) == 5
+    assert len(manus("history", "t", "--json").json) == 6
     assert manus("show", "t").out.splitlines()[-1] == "Finished."
 
 
@@ -401,7 +404,7 @@ def test_a_fork_in_its_own_folder(
     assert "record" not in " ".join(server.requests[-2].tool_results.values())
     assert (elsewhere / "data" / "a.csv").read_text() == "1\nmore\n"
     assert read(manus.workspace) == states[3]
-    assert len(manus("history", "t", "--json").json) == 5
+    assert len(manus("history", "t", "--json").json) == 6
     assert manus("rewind", new_id, "--to", "1").code == 0
     assert read(elsewhere) == states[1]
     again = manus("fork", "t", "--at", "1", "--workspace", str(elsewhere))
@@ -484,6 +487,6 @@ def test_a_run_without_changes_keeps_the_files_of_earlier_runs(
     server.script(bash("echo 2 > b.txt"), text("Written, too."))
     manus("run", "--thread", "t", "Write more")
     history = manus("history", "t", "--json")
-    assert [step["files"] for step in history.json] == [[], ["a.txt"], [], [], ["b.txt"], []]
-    assert manus("rewind", "t", "--to", "3").code == 0
+    assert [step["files"] for step in history.json] == [[], ["a.txt"], [], [], [], ["b.txt"], []]
+    assert manus("rewind", "t", "--to", "4").code == 0
     assert set(read(manus.workspace)) == {"a.txt"}
