@@ -30,7 +30,9 @@ COUNTS = {"input_tokens", "output_tokens", "model_calls", "tool_calls", "seconds
 SYSTEM = "/usr/local/bin:/usr/bin:/bin"
 FIRST_LINE = {
     "bubblewrap": "sandbox: bubblewrap",
-    "landlock": "sandbox: landlock",
+    "landlock": (
+        "sandbox: landlock, which does not protect git data and start-up files while programs run"
+    ),
     "none": "no sandbox",
 }
 
@@ -61,7 +63,7 @@ def test_the_programs_that_the_sandbox_hides_are_listed_at_the_start(
     (mine / "cargo").touch(0o755)
     server.script(text("Hello."))
     result = manus("run", "Say hello", PATH=f"{mine}:{SYSTEM}")
-    assert f"The sandbox hides {mine} (`read` under" in result.err.splitlines()[1]
+    assert f"The sandbox hides {mine}/cargo (`read` under" in result.err.splitlines()[1]
 
 
 def test_a_tool_and_its_lines(
@@ -95,9 +97,9 @@ def test_json_is_one_object_on_the_last_line_and_nothing_else(
     facts = {"thread_id": "my thread", "status": "finished", "stop_reason": "answered"}
     assert outcome.items() >= {**facts, "success": True}.items()
     assert outcome["output"].startswith("Line one.\nLine two.")
-    assert len(outcome["results"]) == 2
+    assert len(outcome["results"]) == 3
     assert set(outcome["usage"]) >= COUNTS
-    assert (outcome["usage"]["model_calls"], outcome["usage"]["tool_calls"]) == (2, 1)
+    assert (outcome["usage"]["model_calls"], outcome["usage"]["tool_calls"]) == (3, 1)
     assert "Step 1/60" in result.err
 
 
