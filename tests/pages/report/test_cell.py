@@ -33,7 +33,7 @@ async def test_steps_fold_and_nothing_is_loaded(tmp_path: Path, view: View) -> N
     result = await agent.ainvoke(
         {"request": "Write and draw."},
         {"configurable": {"thread_id": "t"}},
-        context=Context(workspace=str(tmp_path / "work")),
+        context=Context(workspace=str(tmp_path / "work"), conversation=True),
     )
     html = show_run(result)._repr_html_()
     assert html is not None
