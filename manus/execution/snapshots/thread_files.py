@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncIterator, Collection, Iterable
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import ExitStack, asynccontextmanager, nullcontext
 from pathlib import Path
 
 from manus.execution.safe_open import observe_writes
@@ -57,10 +57,11 @@ class ThreadFiles:
             return
         async with self._lock:
             await self._take("", paths)  # contains everything that the call may change or delete
-        for path in paths or ():
-            self.writes.note(path)
+        await asyncio.to_thread(self.writes.note_all, paths or ())
         writer = nullcontext() if is_logged or paths else self.writes.unknown_writer()
-        with observe_writes(root, self.writes), writer:
+        with ExitStack() as stack:
+            await asyncio.to_thread(stack.enter_context, writer)
+            stack.enter_context(observe_writes(root, self.writes))
             yield
         async with self._lock:
             await self._take(label, ())

@@ -10,7 +10,7 @@ import contextlib
 import os
 import threading
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
@@ -65,11 +65,16 @@ class WriteLog:
             return None if _UNKNOWN in self._times else list(self._times)
 
     def note(self, path: str) -> None:
-        """Log a path that is about to change."""
+        """Log a path that is about to change. Blocking."""
         with self._lock:
             if path not in self._times:
                 self._append(path)
             self._times[path] = time.monotonic()
+
+    def note_all(self, paths: Iterable[str]) -> None:
+        """Log paths that are about to change. Blocking."""
+        for path in paths:
+            self.note(path)
 
     def note_unknown(self, *, for_good: bool = False) -> None:
         """Log that any path may have changed, also from now on if it is `for_good`."""
@@ -78,7 +83,7 @@ class WriteLog:
 
     @contextmanager
     def unknown_writer(self) -> Iterator[None]:
-        """Log that any path may change for the length of the block."""
+        """Log that any path may change for the length of the block. Blocking at its start."""
         self._unknown_writers += 1
         self.note_unknown()
         try:
