@@ -31,7 +31,8 @@ async def test_threads_in_postgres_outlive_the_server(
     postgres: PostgresServer, clone: Path, tmp_path: Path, server: ScriptedServer
 ) -> None:
     served = json.loads((clone / "langgraph.json").read_text())
-    served["graphs"] = {"agent": served["graphs"]["agent"]}
+    graph = served["graphs"]["agent"]
+    served["graphs"] = {"agent": {**graph, "path": graph["path"].replace("./", f"{clone}/", 1)}}
     served["checkpointer"] = {"path": "manus.served.checkpointer"}
     del served["env"]
     (tmp_path / "langgraph.json").write_text(json.dumps(served))
