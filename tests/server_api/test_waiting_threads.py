@@ -43,7 +43,11 @@ def observed(state: dict[str, Any]) -> list[str]:
 async def test_a_message_at_an_approval_is_the_reason_of_a_refusal(studio: Studio, ui: Any) -> None:
     thread = await studio.thread()
     state = await waiting(studio, thread, MAKE, text("Then not."), ui=ui)
-    request = build_typed("Write it to another folder, please.", state, ui)
+    unclear = build_typed("Which folder is it?", state, ui)
+    state = await send(studio, thread, ui=ui, context=ASKS, **unclear)
+    assert state["next"], "it asks again"
+    assert observed(state) == []
+    request = build_typed("no: Write it to another folder, please.", state, ui)
     state = await send(studio, thread, ui=ui, context=ASKS, **request)
     [observation] = observed(state)
     assert "Not executed" in observation
