@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 DEFAULT_MODEL = "gpt-5"
 """The model that is used if only a key is set."""
 REPLAY = "replay:"
+_REPLAY_RULES = ServerRules(tool_images=True, call_names="(?s).*")
+"""A recording has the messages as they are stored."""
 NOT_CONFIGURED = (
     "No model is configured: run `manus setup`, or set OPENAI_API_KEY, or MANUS_MODEL and "
     "MANUS_BASE_URL for any compatible server; `manus demo` needs none."
@@ -75,7 +77,10 @@ def find_rules(endpoint: ModelSettings, package: ProviderPackage | None = None) 
 
     `package` is that of its chat model; None for this project's own clients.
     """
-    provider, name = split_spec(endpoint.model or DEFAULT_MODEL)
+    spec = endpoint.model or DEFAULT_MODEL
+    if spec.startswith(REPLAY):
+        return _REPLAY_RULES
+    provider, name = split_spec(spec)
     host = urlsplit(endpoint.base_url or "").hostname or ""
     is_own_address = not host and (package is OPENAI or endpoint.api_key is not None)
     if provider == "azure" or (provider == "openai" and is_own_address):

@@ -205,7 +205,10 @@ def _render_page(markdown: str, title: str, pictures: _Pictures) -> tuple[str, i
     _make_figures(tokens)
     heading_end = 3 if tokens and tokens[0].tag == "h1" else 0
     parts = (tokens[:heading_end], tokens[heading_end:])
-    heading, body = (Markup(parser.renderer.render(part, parser.options, {})) for part in parts)
+    environment = {"locate": str}  # links stay as they are: the parser has refused unsafe ones
+    heading, body = (
+        Markup(parser.renderer.render(part, parser.options, environment)) for part in parts
+    )
     templates = Environment(loader=PackageLoader("manus.tools", ""), autoescape=True)
     page = templates.get_template("report.html.j2").render(
         title=title or next((text for tag, _, text in headings if tag == "h1"), "") or "Report",

@@ -63,7 +63,8 @@ async def test_a_run_is_streamed_as_it_happens_and_forked_from_each_checkpoint(
         parts[part.event].append(part.data)
     last = parts["values"][-1]
     assert (last["status"], last["stop_reason"], last["success"]) == ("finished", "terminated", 1)
-    assert [kind for kind, _ in list_messages(last)] == ["human", "ai", "tool", "ai", "tool"]
+    kinds = [kind for kind, _ in list_messages(last)]
+    assert kinds == ["human", "ai", "tool", "ai", "tool", "ai"]
     assert list_messages(last)[0] == ("human", "Write a file.")
     assert [[*update] for update in parts["updates"]] == [["think"], ["act"], ["stuck_check"]] * 2
     spoken = [m for m, _ in parts["messages"] if m["type"] == "AIMessageChunk"]
@@ -231,7 +232,7 @@ async def test_ten_runs_at_once(studio: Studio, subtests: pytest.Subtests) -> No
     result = await asyncio.gather(*(studio.run(None, request=f"Go {own}.") for own in range(10)))
     for own, values in enumerate(result):
         with subtests.test(own=own, values=values):
-            assert [kind for kind, _ in list_messages(values)] == ["human", "ai", "tool", "ai"]
+            assert [kind for kind, _ in list_messages(values)] == ["human", "ai", "tool", "ai", "ai"]
             assert list_messages(values)[2][1] == f"met {own}\n[exit code 0]"
             assert values["output"] == f"I am {own}."
 
