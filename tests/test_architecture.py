@@ -1,8 +1,11 @@
 """Rules that import-linter cannot check: module cycles, including imports inside functions."""
 
 import ast
+import re
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+
+from manus.config import provider_table as table
 
 PACKAGE = Path(__file__).parents[1] / "manus"
 
@@ -149,3 +152,46 @@ def test_no_two_classes_share_a_name() -> None:
                 modules_by_class.setdefault(node.name.lstrip("_"), []).append(name)
     shared = {name: modules for name, modules in modules_by_class.items() if len(modules) > 1}
     assert shared == {}
+
+
+NAMES_ELSEWHERE = {
+    # other things of the same name
+    "manus.cli.settings": {"claude"},  # its folder of skills
+    "manus.config.trust": {"claude"},
+    "manus.execution.other_names": {"google"},  # a tool that models invent
+    "manus.execution.protected_names": {"claude", "gemini"},  # folders of other agents
+    "manus.tools.browser.engine": {"google"},  # the browser
+}
+"""Names of providers outside of their table, by module."""
+_WORDS = {table.DEFAULT_PROVIDER, "together", "meta"}
+"""The protocol of compatible servers, and ordinary words."""
+
+
+def provider_names() -> set[str]:
+    """Return the names in the table of providers: of packages, variables, hosts and models, too."""
+    names = {*table.PROVIDERS, *table.ALIASES, *table.SERVERS, *table.PRODUCTS, *table.WINDOWS}
+    names |= {client for client, errors in table.CLIENTS.items() if errors}
+    for provider in table.PROVIDERS.values():
+        names |= {provider.package, provider.model_class, provider.key}
+    return {name.lower() for name in names} - {"", *_WORDS}
+
+
+def words_of(tree: ast.AST) -> str:
+    """Return the identifiers and string constants of a module, without its docstrings."""
+    texts = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    nodes = [node for node in ast.walk(tree) if id(node) not in texts]
+    values = [value for node in nodes for _, value in ast.iter_fields(node)]
+    return "\n".join(value for value in values if isinstance(value, str)).lower()
+
+
+def test_only_the_table_knows_the_names_of_providers() -> None:
+    pattern = re.compile(
+        rf"(?<![a-z0-9])(?:{'|'.join(sorted(map(re.escape, provider_names()), reverse=True))})"
+        r"(?![a-z0-9])"
+    )
+    own = {provider.import_name for provider in table.PROVIDERS.values() if provider.is_own}
+    found = {}
+    for name, tree in MODULES.items():
+        if name not in {table.__name__, *own}:
+            found[name] = {*pattern.findall(words_of(tree))} - NAMES_ELSEWHERE.get(name, set())
+    assert {name: names for name, names in found.items() if names} == {}

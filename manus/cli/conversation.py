@@ -124,7 +124,7 @@ class Conversation:
         return 0
 
     def _greet(self) -> None:
-        from manus.models.providers import DEFAULT_MODEL
+        from manus.config.provider_table import DEFAULT_MODEL
         from manus.runs.configuration import check_model, select_main_endpoint
 
         settings = read_settings()
@@ -239,7 +239,7 @@ class Conversation:
         self._screen.paragraph("Your next request starts a new thread.", "dim")
 
     def _on_model(self, name: str) -> None:
-        from manus.models.providers import DEFAULT_MODEL
+        from manus.config.provider_table import DEFAULT_MODEL
         from manus.runs.configuration import check_model, select_main_endpoint
 
         endpoint = select_main_endpoint(read_settings(), name or self._args.model)

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 from manus.cli.findings import CheckResult, State
 from manus.cli.notes import print_note
 from manus.config.model_settings import ModelSettings, shown_address, split_spec
+from manus.config.provider_table import DEFAULT_ADDRESS, DEFAULT_MODEL, DEFAULT_PROVIDER
 from manus.config.settings import Settings
-from manus.models.providers import DEFAULT_MODEL, REPLAY, get_address, name_key_variables
+from manus.models.providers import REPLAY, get_address, name_key_variables
 from manus.models.refusals import as_setting, join_words, learned_words
 from manus.models.server_window import SMALL
 from manus.runs.configuration import check_model
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
     from manus.models.server_window import ServerWindow
 
-OPENAI = "https://api.openai.com/v1"
 _LIST_TIMEOUT = 3.0
 """Seconds."""
 _TRIAL_TIMEOUT = 120.0
@@ -86,10 +86,10 @@ def check_main_model(settings: Settings) -> CheckResult:
     provider, name = split_spec(spec)
     if spec.startswith(REPLAY):
         return result("ok", f"replays the recording {spec.removeprefix(REPLAY)}")
-    if provider != "openai":
+    if provider != DEFAULT_PROVIDER:
         return _try_model(endpoint, ModelList())
     if endpoint.api_key is None and endpoint.base_url is None:
-        return result("missing", f"{spec} has no API key", "Set OPENAI_API_KEY or MANUS_API_KEY.")
+        return result("missing", f"{spec} has no API key", f"Set {name_key_variables(spec)}.")
     models = list_models(endpoint)
     if models.problem:
         state: State = "warning" if models.is_unavailable else "missing"
@@ -101,7 +101,7 @@ def list_models(endpoint: ModelSettings) -> ModelList:
     """Ask an OpenAI-compatible server for its models. Blocking."""
     import httpx
 
-    base = (endpoint.base_url or OPENAI).rstrip("/")
+    base = (endpoint.base_url or DEFAULT_ADDRESS).rstrip("/")
     key = endpoint.api_key.get_secret_value() if endpoint.api_key else "none"
     address = shown_address(base)
     try:

@@ -14,15 +14,13 @@ from manus.cli.notes import print_note
 from manus.cli.questions import ask_text
 from manus.config.files import make_private_folder, write_atomically
 from manus.config.model_settings import ModelSettings
+from manus.config.provider_table import DEFAULT_PROVIDER, PRODUCTS, PROVIDERS
 from manus.config.settings import user_file
-from manus.models.provider_packages import PACKAGES
-from manus.models.providers import DEFAULT_MODEL
+from manus.models.server_window import local_address
 from manus.prompts.formatting import flat
 from manus.runs.configuration import is_installed
 from manus.state.errors import UsageError
 
-_LOCAL = {"Ollama": 11434, "LM Studio": 1234, "vLLM": 8000}
-"""Default ports of local model servers."""
 _TIMEOUT = 1.0
 """Seconds for a local server to respond."""
 _MAX_LISTED = 20
@@ -44,10 +42,10 @@ class Choice:
     models: tuple[str, ...] = ()
 
 
-_HOSTED = (
-    Choice("OpenAI", model=DEFAULT_MODEL, key="OPENAI_API_KEY"),
-    Choice("Anthropic", "anthropic", "claude-sonnet-4-5", "ANTHROPIC_API_KEY"),
-    Choice("Google", "google", "gemini-2.5-pro", "GOOGLE_API_KEY"),
+_HOSTED = tuple(
+    Choice(each.title, "" if name == DEFAULT_PROVIDER else name, each.suggestion, each.key)
+    for name, each in PROVIDERS.items()
+    if each.title
 )
 _OTHER = Choice("another OpenAI-compatible server", key="MANUS_API_KEY")
 
@@ -55,7 +53,7 @@ _OTHER = Choice("another OpenAI-compatible server", key="MANUS_API_KEY")
 def ask_settings() -> dict[str, Any]:
     """Ask the questions and return settings; raise EOFError if the user leaves."""
     choices = [*_find_local_servers(), *_HOSTED, _OTHER]
-    _say("Which model should be used? (Azure and Bedrock: docs/models.md)")
+    _say("Which model should be used? (All others: docs/models.md)")
     for number, choice in enumerate(choices, 1):
         _say(f"  {number}  {choice.title}{_note(choice)}")
     numbers = [str(number) for number in range(1, len(choices) + 1)]
@@ -83,11 +81,10 @@ def _find_local_servers() -> Iterator[Choice]:
     """Yield the model servers that run on this machine."""
     import httpx
 
-    for title, port in _LOCAL.items():
-        host = f"127.0.0.1:{port}"
-        if title == "Ollama" and (ollama_host := os.environ.get("OLLAMA_HOST", "")):
-            host = ollama_host.rpartition("://")[2].replace("0.0.0.0", "127.0.0.1")
-        address = f"http://{host if ':' in host else f'{host}:{port}'}/v1"
+    for title, product in PRODUCTS.items():
+        if product.port is None:
+            continue
+        address = f"{local_address(product)}/v1"
         try:
             reply = httpx.get(f"{address}/models", timeout=_TIMEOUT, trust_env=False)
         except (httpx.HTTPError, httpx.InvalidURL):
@@ -130,7 +127,7 @@ def _note(choice: Choice) -> str:
     if choice.models:
         names = ", ".join(choice.models[:4])
         return flat(f": {names} …" if choice.models[4:] else f": {names}")
-    package = PACKAGES.get(choice.provider)
+    package = PROVIDERS.get(choice.provider)
     if package is not None and not is_installed(package.import_name):
         return f" (needs `pip install {package.package}`)"
     return f" ({choice.key} is set)" if os.environ.get(choice.key) else ""

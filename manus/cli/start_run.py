@@ -59,13 +59,14 @@ def start_run(kind: str, args: RunOptions, request: Request, settings: Settings)
 def _use_recording(settings: Settings, args: RunOptions) -> None:
     """Replay the recording of `--or-replay` if no model is configured."""
     from manus.cli.screen import Screen
+    from manus.config.provider_table import DEFAULT_KEY
     from manus.models.providers import REPLAY, is_configured
     from manus.runs.configuration import select_main_endpoint
 
     if args.or_replay is None or is_configured(select_main_endpoint(settings, args.model)):
         return
     Screen(quiet=args.quiet).paragraph(
-        f"No model is configured (set OPENAI_API_KEY, or MANUS_MODEL and MANUS_BASE_URL): "
+        f"No model is configured (set {DEFAULT_KEY}, or MANUS_MODEL and MANUS_BASE_URL): "
         f"playing the model's turns from {args.or_replay}."
     )
     args.model = f"{REPLAY}{args.or_replay}"

@@ -6,37 +6,24 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field, SecretStr, field_validator
 
-PROVIDERS = (
-    *("openai", "azure", "anthropic", "google", "bedrock", "ollama", "groq", "mistralai"),
-    *("deepseek", "xai", "google_vertexai", "openrouter", "together", "fireworks", "perplexity"),
-    *("cohere", "nvidia", "upstage", "baseten", "meta", "litellm", "ibm", "huggingface"),
-    *("azure_ai", "anthropic_bedrock", "bedrock_mantle_anthropic", "bedrock_mantle_openai"),
-    "google_anthropic_vertex",
-)
-"""Providers before the colon of a model; a name with any other prefix is OpenAI's."""
-ALIASES = {
-    "azure_openai": "azure",
-    "google_genai": "google",
-    "bedrock_converse": "bedrock",
-    "vertexai": "google_vertexai",
-}
-"""Other names of providers: those of LangChain's `init_chat_model`, and shorter ones."""
+from manus.config.provider_table import ALIASES, DEFAULT_PROVIDER, PROVIDERS
+
 ENDPOINT = ("base_url", "api_key", "api_version")
 
 
 def get_provider(model: str | None) -> str:
-    """Return the provider in a model's name; `openai` if it names none."""
+    """Return the provider in a model's name; the default one if it names none."""
     return split_spec(model or "")[0]
 
 
 def split_spec(spec: str) -> tuple[str, str]:
-    """Split `PROVIDER:NAME`; a bare name, even one with a colon (`llama3:8b`), is OpenAI's."""
+    """Split `PROVIDER:NAME`; any other prefix belongs to a name, as in `llama3:8b`."""
     prefix, colon, name = spec.partition(":")
     provider = prefix.lower().replace("-", "_")
     provider = ALIASES.get(provider, provider)
     if colon and name and provider in PROVIDERS:
         return provider, name
-    return "openai", spec
+    return DEFAULT_PROVIDER, spec
 
 
 def check_name(spec: str) -> None:

@@ -32,6 +32,7 @@ from manus.config.model_settings import (
     split_spec,
 )
 from manus.config.profile import ProfileSettings
+from manus.config.provider_table import DEFAULT_PROVIDER, DEFAULT_VARIABLES
 from manus.config.queue_settings import QueueSettings
 from manus.config.safety_settings import ApproveSettings, SandboxSettings
 from manus.config.secret_texts import SecretSettings
@@ -42,8 +43,6 @@ from manus.state.usage import Budget
 
 FILE = "manus.toml"
 _PREFIX = "MANUS_"
-# Defaults for this project's own variables, so that a shell set up for any OpenAI tool works.
-_OPENAI_VARIABLES = {"OPENAI_API_KEY": "api_key", "OPENAI_BASE_URL": "base_url"}
 # Short variables of settings in a group, in addition to the regular ones such as
 # `MANUS_BROWSER_PATH`.
 _SHORT_VARIABLES = {
@@ -166,7 +165,7 @@ def _build_settings(
 ) -> Settings:
     overrides = _merge(file_values, _read_environment(environment, Settings, _PREFIX))
     values = _merge(_without_foreign_key(user_values, overrides), overrides)
-    values = {**_read_openai_variables(environment, values), **values}
+    values = {**_read_default_variables(environment, values), **values}
     _add_short_variables(values, environment)
     try:
         return Settings.model_validate(values)
@@ -229,19 +228,15 @@ def _merge(defaults: dict[str, Any], overrides: dict[str, Any]) -> dict[str, Any
     return merged
 
 
-def _read_openai_variables(
+def _read_default_variables(
     environment: Mapping[str, str], values: Mapping[str, Any]
 ) -> dict[str, str]:
-    """Return the values of OpenAI's variables, unless another provider's model is set."""
+    """Return the values of the default provider's variables, unless a model is another's."""
     model = values.get("model")
-    if isinstance(model, str) and get_provider(model) != "openai":
-        return {}  # another provider's server must not receive OpenAI's key
-    openai_values = {}
-    for variable, field in _OPENAI_VARIABLES.items():
-        value = environment.get(variable, "").strip()
-        if value:
-            openai_values[field] = value
-    return openai_values
+    if isinstance(model, str) and get_provider(model) != DEFAULT_PROVIDER:
+        return {}  # another provider's server must not receive the key
+    found = {field: environment.get(name, "").strip() for name, field in DEFAULT_VARIABLES.items()}
+    return {field: value for field, value in found.items() if value}
 
 
 def _add_short_variables(values: dict[str, Any], environment: Mapping[str, str]) -> None:

@@ -20,6 +20,7 @@ from pathlib import Path
 
 from manus.config.files import read_record, write_record
 from manus.config.named_code import code_files
+from manus.config.provider_table import KEY_PREFIXES
 
 log = logging.getLogger("manus")
 
@@ -34,7 +35,7 @@ _FORBIDDEN_VARIABLES = re.compile(
     r"|(LANGSMITH|LANGCHAIN|OTEL|TRACELOOP)_\w+|\w*_CA_BUNDLE|MANUS_TRUST|MANUS_TRACING\w*",
     re.IGNORECASE,
 )
-_OWN_VARIABLES = re.compile(r"(MANUS|OPENAI|AZURE|ANTHROPIC|GOOGLE|GEMINI|AWS)_\w+|\w+_API_KEY")
+_OWN_VARIABLES = re.compile(rf"({'|'.join(('MANUS', *KEY_PREFIXES))})_\w+|\w+_API_KEY")
 
 
 def is_trusted(folder: Path, environment: Mapping[str, str]) -> bool | None:

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
+import importlib
 from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from manus.config.model_settings import ModelSettings, check_name, split_spec
+from manus.config.provider_table import DEFAULT_MODEL, PROVIDERS
 from manus.models.package_models import CONNECT_TIMEOUT, from_package
-from manus.models.provider_packages import PACKAGES
-from manus.models.providers import DEFAULT_MODEL, NOT_CONFIGURED, REPLAY, is_configured
+from manus.models.providers import NOT_CONFIGURED, REPLAY, is_configured
 from manus.models.tls import ssl_context
 from manus.state.errors import SettingsError
 from manus.state.text import one_line
@@ -89,7 +89,7 @@ async def _hold_models(loop: asyncio.AbstractEventLoop) -> AsyncGenerator[Models
 def _build(settings: ModelSettings, provider: str, name: str) -> BaseChatModel:
     names = {"temperature", "max_tokens", "api_key", "base_url", "reasoning_effort"}
     values: dict[str, Any] = settings.model_dump(include=names, exclude_none=True)
-    if provider in PACKAGES:
+    if not PROVIDERS[provider].is_own:
         return from_package(settings, provider, name)
     from openai import DefaultAsyncHttpxClient, Timeout
 
@@ -111,38 +111,6 @@ def _build(settings: ModelSettings, provider: str, name: str) -> BaseChatModel:
         # comments and empty chunks that keep the connection open during a long thought
         "stream_chunk_timeout": max(settings.timeout, LONGEST_THOUGHT),
     }
-    if provider == "azure":
-        return _build_azure(settings, name, values)
-    return _build_openai(settings, name, values)
-
-
-def _build_openai(settings: ModelSettings, name: str, values: dict[str, Any]) -> BaseChatModel:
-    from manus.models.openai_chat import FastChatOpenAI, asynchronous_key
-
-    if settings.api_key is None and settings.base_url is None:
-        raise SettingsError(NOT_CONFIGURED)
-    # the client needs a key, even for a local server without one
-    key = settings.api_key.get_secret_value() if settings.api_key else "none"
-    values |= {"api_key": asynchronous_key(key), "model": name}
-    if settings.base_url is not None:
-        # compatible servers support chat completions, whatever the model is called
-        values["use_responses_api"] = False
-    return FastChatOpenAI(**values)
-
-
-def _build_azure(settings: ModelSettings, name: str, values: dict[str, Any]) -> BaseChatModel:
-    from manus.models.azure_chat import FastAzureChatOpenAI
-
-    if settings.base_url is None:
-        raise SettingsError("Azure OpenAI needs its endpoint: set MANUS_BASE_URL.")
-    if settings.api_key is None and not os.environ.get("AZURE_OPENAI_API_KEY"):
-        raise SettingsError("Azure OpenAI needs its key: set MANUS_API_KEY.")
-    values |= {
-        "azure_endpoint": values.pop("base_url"),
-        "azure_deployment": name,
-        # a deployment is usually named after its model, which decides what options are rejected
-        "model": name,
-        "use_responses_api": False,  # whatever the name: the address is that of chat completions
-        "api_version": settings.api_version or "2024-10-21",
-    }
-    return FastAzureChatOpenAI(**values)
+    module: Any = importlib.import_module(PROVIDERS[provider].import_name)
+    model: BaseChatModel = module.build(settings, name, values)
+    return model

@@ -20,12 +20,13 @@ from langchain_core.runnables import Runnable
 from langgraph.config import get_stream_writer
 
 from manus.config.model_settings import ModelSettings
+from manus.config.provider_table import DEFAULT_MODEL
 from manus.models.chat_models import build_model
 from manus.models.endpoint_call import ModelRequest, RequestCache, ask_endpoint
 from manus.models.errors import ErrorFacts, ReplyFaultError
 from manus.models.ledger import UsageLedger
 from manus.models.prices import Pricing
-from manus.models.providers import DEFAULT_MODEL, build_endpoint, get_address
+from manus.models.providers import build_endpoint, get_address
 from manus.models.recording import Recorder
 from manus.models.retry import LimitedRequest, with_retries
 from manus.models.server_window import ModelServer

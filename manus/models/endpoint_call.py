@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -13,9 +14,9 @@ from langchain_core.runnables import Runnable
 from langgraph.constants import TAG_NOSTREAM
 
 from manus.config.model_settings import ModelSettings
+from manus.config.provider_table import OTHER, Provider
 from manus.models.prompted import as_plain_text, list_blocks, prompt_with_tools, with_text_calls
-from manus.models.provider_packages import OTHER, ProviderPackage, find_package
-from manus.models.providers import find_rules
+from manus.models.providers import find_package, find_rules
 from manus.models.reasoning import (
     drop_foreign_reasoning,
     has_reasoning,
@@ -175,7 +176,7 @@ class _EndpointCall:
         model: Runnable[Any, Any],
         endpoint: ModelSettings,
         request: ModelRequest,
-        package: ProviderPackage | None,
+        package: Provider | None,
         rules: ServerRules,
     ) -> None:
         self.rules = rules
@@ -327,7 +328,7 @@ def _to_wire(tool_choice: Any, rules: ServerRules) -> Any:
     return {"type": "function", "function": {"name": valid_name(tool_choice, rules)}}
 
 
-def _normalize_reply(reply: AIMessage, package: ProviderPackage | None) -> AIMessage:
+def _normalize_reply(reply: AIMessage, package: Provider | None) -> AIMessage:
     """Return the reply with its thoughts separated and truncated calls malformed."""
     if package is not None:
         _normalize_package_reply(reply)
@@ -347,7 +348,7 @@ def _normalize_package_reply(reply: AIMessage) -> None:
         reply.content = reply.text
 
 
-def package_for(model: Runnable[Any, Any]) -> ProviderPackage | None:
+def package_for(model: Runnable[Any, Any]) -> Provider | None:
     """Return the package of a chat model; None for this project's own classes.
 
     For fallbacks from several packages, return what all of them accept.
@@ -372,7 +373,7 @@ def _sanitize_message(message: AIMessage) -> AIMessage:
 
 def adapt_to_package(
     request: Sequence[BaseMessage],
-    package: ProviderPackage,
+    package: Provider,
     *,
     with_tools: bool,
     model: Any = None,
@@ -401,7 +402,7 @@ def _with_object_arguments(message: BaseMessage) -> BaseMessage:
 
 
 def with_cache_marks(
-    request: Sequence[BaseMessage], package: ProviderPackage, model: str = ""
+    request: Sequence[BaseMessage], package: Provider, model: str = ""
 ) -> list[BaseMessage]:
     """Return the request with prompt-cache marks, if the provider needs any.
 
@@ -410,7 +411,7 @@ def with_cache_marks(
     at each step and is not cached.
     """
     messages = [*request]
-    if package.mark is None or not package.marked.search(model):
+    if package.mark is None or not re.search(package.marked, model):
         return messages
     indexes = [
         index
@@ -422,10 +423,10 @@ def with_cache_marks(
     return messages
 
 
-def _with_mark(message: BaseMessage, mark: dict[str, Any]) -> BaseMessage:
+def _with_mark(message: BaseMessage, mark: Mapping[str, Any]) -> BaseMessage:
     """Return the message with a mark in its last block, or in a separate block after it."""
     *before, last = list_blocks(message.content)
-    content = [*before, last, mark]
+    content = [*before, last, dict(mark)]
     if "cache_control" in mark:
         content = [*before, {**last, **mark}]
     return message.model_copy(update={"content": content})

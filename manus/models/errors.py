@@ -1,8 +1,8 @@
 """Explain failed model calls: whether a failure is transient, and a sentence for the user.
 
-Each client library raises the same facts in its own shape. OpenAI, Anthropic and Azure:
-`status_code`, `response.headers`, `body`. Google: `code`, `details`. Bedrock (botocore): a
-`response` dict with the error's name. LangChain may have wrapped any of them.
+Each client library raises the same facts in its own shape: most `status_code`,
+`response.headers`, `body`; others `code`, `details`; others a `response` dict with the error's
+name. LangChain may have wrapped any of them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from functools import cached_property
 from typing import Any
 
 from manus.config.model_settings import ModelSettings
-from manus.models.providers import DEFAULT_MODEL, get_address, name_key_variables
+from manus.config.provider_table import CLIENTS, DEFAULT_MODEL
+from manus.models.providers import get_address, name_key_variables
 from manus.state.errors import (
     ContextOverflowError,
     ModelError,
@@ -53,15 +54,9 @@ _STATUS_BY_WORDS = {
     500: "api_error|model.*error|internal|server.?error",
 }
 _TRANSIENT_STATUSES = (408, 409, 425, 429)
-_TRANSPORT = {"aiohttp", "anthropic", "botocore", "httpcore", "httpcore2", "httpx", "httpx2"}
-_TRANSPORT |= {"groq", "ollama", "openai", "urllib3"}
-"""Packages whose exceptions concern the connection if they have no status."""
 _NEVER_CONNECTED = {"ClientConnectorError", "ConnectError", "ConnectTimeout", "ConnectTimeoutError"}
 _NEVER_CONNECTED |= {"ConnectionRefusedError", "EndpointConnectionError"}
 _BAD_ADDRESS = {"UnsupportedProtocol", "InvalidURL", "LocalProtocolError", "TooManyRedirects"}
-_AWS_TRANSPORT = {"ConnectionError", "HTTPClientError", "IncompleteReadError"}
-_AWS_TRANSPORT |= {"ResponseStreamingError"}
-"""Transient errors of botocore; its other own errors concern the configuration."""
 _CREDENTIALS = re.compile("Credential|Token")
 _OUT_OF_CREDIT = re.compile(
     r"insufficient.{0,12}(?:quota|balance|credit|fund)|billing|\bcredits?\b|balance|arrear|overdue"
@@ -190,7 +185,7 @@ class ErrorFacts:
     def is_transport_error(self) -> bool:
         """Return whether the error concerns the connection."""
         return any(
-            isinstance(link, OSError) or _get_package(link) in _TRANSPORT for link in self.chain
+            isinstance(link, OSError) or _get_package(link) in CLIENTS for link in self.chain
         )
 
 
@@ -283,7 +278,7 @@ def find_lower_limit(error: Exception, max_tokens: int) -> int | None:
 
 def _has_no_key(facts: ErrorFacts) -> bool:
     for link in facts.chain:
-        if _get_package(link) == "botocore" and _CREDENTIALS.search(type(link).__name__):
+        if CLIENTS.get(_get_package(link)) and _CREDENTIALS.search(type(link).__name__):
             return True
     return "no api key" in facts.message.lower()
 
@@ -309,10 +304,12 @@ def _is_out_of_credit(facts: ErrorFacts) -> bool:
     return is_possible and not is_rate_limit and bool(_OUT_OF_CREDIT.search(facts.message))
 
 
-def _is_aws_configuration(facts: ErrorFacts) -> bool:
+def _is_misconfigured(facts: ErrorFacts) -> bool:
+    """Return whether a client's own error concerns its configuration, not the connection."""
     error = facts.chain[0]
+    transport_errors = CLIENTS.get(_get_package(error), frozenset())
     base_names = {base.__name__ for base in type(error).__mro__}
-    return _get_package(error) == "botocore" and not base_names & _AWS_TRANSPORT
+    return bool(transport_errors) and not base_names & transport_errors
 
 
 def _is_final(facts: ErrorFacts) -> bool:
@@ -339,7 +336,7 @@ _RULES: tuple[tuple[Callable[[ErrorFacts], Any], type[ModelError], str], ...] = 
     (lambda facts: facts.status, U, "{server} failed{number}: {message}"),
     (lambda facts: facts.class_names & _BAD_ADDRESS, R, "{server} cannot be called: the "
      "address is not valid ({cause}); MANUS_BASE_URL must look like http://localhost:11434/v1."),
-    (_is_aws_configuration, R, "{server} cannot be called ({cause}); check MANUS_BASE_URL and the "
+    (_is_misconfigured, R, "{server} cannot be called ({cause}); check MANUS_BASE_URL and the "
      "region."),
     (lambda facts: "SSLCertVerificationError" in facts.class_names, R, "{server} is not trusted: "
      "its TLS certificate cannot be verified ({cause}). If it is the right server, set "

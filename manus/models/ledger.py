@@ -14,9 +14,10 @@ import time
 from collections.abc import Iterable
 from contextvars import ContextVar
 
+from manus.config.provider_table import DEFAULT_MODEL
 from manus.config.run_settings import RunSettings
 from manus.models.prices import find_price
-from manus.models.providers import DEFAULT_MODEL, select_endpoint
+from manus.models.providers import select_endpoint
 from manus.state.errors import BudgetError, UsageError
 from manus.state.usage import (
     Budget,

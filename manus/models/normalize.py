@@ -16,6 +16,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, AIMessageChunk
 from langchain_core.messages.tool import ToolCallChunk, tool_call_chunk
 
+from manus.config.provider_table import DEFAULT_PROVIDER
 from manus.models.reasoning import (
     CALL_FIELDS,
     MESSAGE_FIELDS,
@@ -59,7 +60,7 @@ class ReplyReader:
         self._holder = TextHolder(self._tools) if tools else None
         self._splitter = ReasoningSplitter()
         self._sealed: SealedReader | None = None
-        self._metadata: Json = {"model_provider": "openai"}
+        self._metadata: Json = {"model_provider": DEFAULT_PROVIDER}
 
     def feed(self, chunk: Any) -> AIMessageChunk | None:
         """Return what a chunk adds to the reply; None if it adds nothing.

@@ -31,7 +31,7 @@ from manus.config.context import is_watched
 from manus.config.model_settings import ModelSettings
 from manus.models.errors import ReplyFaultError
 from manus.models.normalize import ReplyReader
-from manus.models.providers import find_rules
+from manus.models.providers import NOT_CONFIGURED, find_rules
 from manus.models.reasoning import drop_foreign_reasoning
 from manus.models.server_rules import ServerRules
 from manus.models.valid_messages import ValidMessages
@@ -43,6 +43,7 @@ from manus.models.wire_forms import (
     encode,
     new_wire_forms,
 )
+from manus.state.errors import SettingsError
 
 Chunks = AsyncGenerator[ChatGenerationChunk]
 _END = object()
@@ -300,6 +301,23 @@ def _adapt(payload: dict[str, Any], rules: ServerRules) -> dict[str, Any]:
 
 class FastChatOpenAI(FastChat, ChatOpenAI):
     """ChatOpenAI without the per-call cost that grows with the history."""
+
+
+def build(settings: ModelSettings, name: str, values: dict[str, Any]) -> FastChatOpenAI:
+    """Return the client of a compatible server; `values` are arguments of every client.
+
+    Raises:
+        SettingsError: there is neither a key nor an address.
+    """
+    if settings.api_key is None and settings.base_url is None:
+        raise SettingsError(NOT_CONFIGURED)
+    # the client needs a key, even for a local server without one
+    key = settings.api_key.get_secret_value() if settings.api_key else "none"
+    values |= {"api_key": asynchronous_key(key), "model": name}
+    if settings.base_url is not None:
+        # compatible servers support chat completions, whatever the model is called
+        values["use_responses_api"] = False
+    return FastChatOpenAI(**values)
 
 
 def parse_unstreamed(body: bytes) -> Any:

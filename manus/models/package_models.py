@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import SecretStr
 
 from manus.config.model_settings import ModelSettings
-from manus.models.provider_packages import PACKAGES, ProviderPackage
+from manus.config.provider_table import PROVIDERS, Provider
 from manus.state.errors import SettingsError
 from manus.state.text import one_line
 
@@ -43,7 +43,7 @@ def from_package(settings: ModelSettings, provider: str, name: str) -> BaseChatM
     Raises:
         SettingsError: the package is missing, or its class cannot be built from the settings.
     """
-    package = PACKAGES[provider]
+    package = PROVIDERS[provider]
     try:
         model_class: Any = getattr(
             importlib.import_module(package.import_name), package.model_class
@@ -55,14 +55,14 @@ def from_package(settings: ModelSettings, provider: str, name: str) -> BaseChatM
             f"The installed {package.package} has no {package.model_class}, which the provider "
             f"`{provider}` needs: {package.remedy} --upgrade."
         ) from None
-    if provider == "huggingface":  # its class wraps another one
-        model_class = _Factory(model_class.from_model_id, ("model_id",))
-    values = _arguments_for(provider, model_class, settings, name)
+    build = getattr(model_class, "from_model_id", model_class)  # a class may wrap another one
+    accepted = ["model_id"] if build is not model_class else _accepted_names(model_class)
+    values = _arguments_for(package, model_class, [*accepted, *package.hidden], settings, name)
     try:
-        model: BaseChatModel = model_class(**values)
-        key: Any = getattr(model, "anthropic_api_key", None)
-        if key is not None and not key.get_secret_value():
-            raise ValueError("there is none")  # otherwise its client sends requests without a key
+        model: BaseChatModel = build(**values)
+        keys = (getattr(model, field) for field in accepted if field.endswith("_api_key"))
+        if any(isinstance(key, SecretStr) and not key.get_secret_value() for key in keys):
+            raise ValueError("there is none")  # its client would send requests without a key
     except Exception as error:  # each client has its own exceptions
         raise SettingsError(
             f"The model `{provider}:{name}` cannot be set up; it needs {package.requirement} "
@@ -71,7 +71,7 @@ def from_package(settings: ModelSettings, provider: str, name: str) -> BaseChatM
     return model
 
 
-def _explain_missing(provider: str, package: ProviderPackage, error: ImportError) -> str:
+def _explain_missing(provider: str, package: Provider, error: ImportError) -> str:
     """Return what to install: the package, or one that the installed package needs itself."""
     top_module = package.import_name.partition(".")[0]
     if error.name is None or error.name.partition(".")[0] == top_module:
@@ -82,19 +82,8 @@ def _explain_missing(provider: str, package: ProviderPackage, error: ImportError
     )
 
 
-class _Factory:
-    """A function that builds a chat model, with the names of its arguments like a class."""
-
-    def __init__(self, build: Any, names: tuple[str, ...]) -> None:
-        self._build = build
-        self.model_fields = dict.fromkeys(names)
-
-    def __call__(self, **values: Any) -> Any:
-        return self._build(**values)
-
-
 def _arguments_for(
-    provider: str, model_class: Any, settings: ModelSettings, name: str
+    package: Provider, model_class: Any, accepted: list[str], settings: ModelSettings, name: str
 ) -> dict[str, Any]:
     """Return the arguments for a provider's class, under the names that it accepts.
 
@@ -102,24 +91,44 @@ def _arguments_for(
         SettingsError: the class does not accept one of the settings.
     """
     fields = {"temperature", "max_tokens", "api_key", "base_url", "reasoning_effort"}
-    options: dict[str, Any] = settings.model_dump(include=fields, exclude_none=True)
-    options |= {"model": name, "streaming": True, "timeout": settings.timeout}
-    options |= PACKAGES[provider].attempts
-    arguments: dict[str, Any] = {}
-    if provider in _EXTRA_ARGUMENTS:
-        arguments |= _EXTRA_ARGUMENTS[provider](settings, options)
-    accepted = _accepted_names(model_class)
+    options = settings.model_dump(include={*fields, *package.names}, exclude_none=True)
+    options |= {"model": name, "streaming": True, "timeout": settings.timeout, **package.attempts}
+    arguments = _client_arguments(package, accepted, settings, options)
     for setting, value in options.items():
-        argument = _choose_name(_ARGUMENT_NAMES[setting], accepted)
+        argument = package.names.get(setting) or _choose_name(_ARGUMENT_NAMES[setting], accepted)
         if argument is None and setting not in _OPTIONAL:
             raise SettingsError(
-                f"The provider `{provider}` does not accept `{setting}`: remove it from the "
-                "settings."
+                f"{package.model_class} of {package.package} does not accept `{setting}`: remove "
+                "it from the settings."
             )
         if argument is not None:
-            is_plain = _takes_plain_text(model_class, argument)
-            arguments[argument] = _reveal(value) if is_plain else value
+            is_plain = argument in package.hidden or _takes_plain_text(model_class, argument)
+            is_off = setting in package.names and value == "none"
+            arguments[argument] = False if is_off else _reveal(value) if is_plain else value
     return arguments
+
+
+def _client_arguments(
+    package: Provider, accepted: list[str], settings: ModelSettings, options: dict[str, Any]
+) -> dict[str, Any]:
+    """Return arguments that a class passes to its client; remove the options in them."""
+    connect = min(settings.timeout, CONNECT_TIMEOUT)
+    if package.client_config:
+        config = importlib.import_module(package.client_config).Config(
+            retries={"total_max_attempts": 1, "mode": "standard"},
+            read_timeout=options.pop("timeout"),
+            connect_timeout=connect,
+        )
+        return {"config": config}
+    if "client_kwargs" not in accepted:
+        return {}
+    import httpx
+
+    arguments: dict[str, Any] = {"timeout": httpx.Timeout(settings.timeout, connect=connect)}
+    key = options.pop("api_key", None)
+    if key is not None:
+        arguments["headers"] = {"Authorization": f"Bearer {_reveal(key)}"}
+    return {"client_kwargs": arguments}
 
 
 def _accepted_names(model_class: Any) -> list[str]:
@@ -155,45 +164,3 @@ def _takes_plain_text(model_class: Any, argument: str) -> bool:
 
 def _reveal(value: Any) -> Any:
     return value.get_secret_value() if isinstance(value, SecretStr) else value
-
-
-def _ollama_arguments(settings: ModelSettings, options: dict[str, Any]) -> dict[str, Any]:
-    """Return Ollama's own arguments; its server gives a model the window that is requested."""
-    import httpx
-
-    connect = min(settings.timeout, CONNECT_TIMEOUT)
-    arguments: dict[str, Any] = {
-        "client_kwargs": {"timeout": httpx.Timeout(settings.timeout, connect=connect)}
-    }
-    if settings.context_window is not None:
-        arguments["num_ctx"] = settings.context_window
-    effort = options.pop("reasoning_effort", None)
-    if effort is not None:
-        arguments["reasoning"] = False if effort == "none" else effort
-    key = options.pop("api_key", None)
-    if key is not None:
-        arguments["client_kwargs"]["headers"] = {"Authorization": f"Bearer {_reveal(key)}"}
-    return arguments
-
-
-def _nvidia_arguments(_: ModelSettings, options: dict[str, Any]) -> dict[str, Any]:
-    key = options.pop("api_key", None)  # accepted, although it is not a field of the class
-    return {} if key is None else {"api_key": _reveal(key)}
-
-
-def _bedrock_arguments(settings: ModelSettings, options: dict[str, Any]) -> dict[str, Any]:
-    del options["timeout"]
-    config = importlib.import_module("botocore.config").Config(
-        retries={"total_max_attempts": 1, "mode": "standard"},
-        read_timeout=settings.timeout,
-        connect_timeout=min(settings.timeout, CONNECT_TIMEOUT),
-    )
-    return {"config": config}
-
-
-_EXTRA_ARGUMENTS = {
-    "ollama": _ollama_arguments,
-    "bedrock": _bedrock_arguments,
-    "nvidia": _nvidia_arguments,
-}
-"""Arguments particular to a provider's class; each function removes the options that it handles."""

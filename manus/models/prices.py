@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from manus.config.model_settings import ModelSettings, split_spec
+from manus.config.provider_table import DEFAULT_MODEL
 from manus.config.settings import Settings
-from manus.models.providers import DEFAULT_MODEL
 from manus.models.server_window import is_private
 
 _PUBLISHED_CURRENCY = "$"

@@ -2,48 +2,41 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import re
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from manus.config.model_settings import ModelSettings, get_provider, shown_address, split_spec
-from manus.config.run_settings import RunSettings
-from manus.models.provider_packages import (
+from manus.config.provider_table import (
+    DEFAULT_ADDRESS,
+    DEFAULT_KEY,
+    DEFAULT_MODEL,
+    DEFAULT_PROVIDER,
     MODELS,
-    OPENAI,
-    OPENAI_HOST,
     OTHER,
-    PACKAGES,
+    PROVIDERS,
     SERVERS,
-    ProviderPackage,
+    Provider,
 )
+from manus.config.run_settings import RunSettings
 from manus.models.server_rules import ServerRules
 from manus.models.wrapped import chat_model_in
 
 if TYPE_CHECKING:
     from langchain_core.runnables import Runnable
 
-DEFAULT_MODEL = "gpt-5"
-"""The model that is used if only a key is set."""
 REPLAY = "replay:"
 _REPLAY_RULES = ServerRules(tool_images=True, call_names="(?s).*")
 """A recording has the messages as they are stored."""
 NOT_CONFIGURED = (
-    "No model is configured: run `manus setup`, or set OPENAI_API_KEY, or MANUS_MODEL and "
-    "MANUS_BASE_URL for any compatible server; `manus demo` needs none."
+    f"No model is configured: run `manus setup`, or set {DEFAULT_KEY}, or "
+    "MANUS_MODEL and MANUS_BASE_URL for any compatible server; `manus demo` needs none."
 )
-_KEYS = {
-    "openai": "MANUS_API_KEY or OPENAI_API_KEY",
-    "azure": "MANUS_API_KEY",
-    "bedrock": "the AWS credentials (or MANUS_API_KEY) and the account's access to the model",
-}
 
 
 def name_key_variables(model: str) -> str:
     """Return, for error messages, the variables that hold the key of a model's provider."""
-    provider = get_provider(model)
-    package = PACKAGES.get(provider, OTHER)
-    return _KEYS.get(provider) or package.key_names
+    return PROVIDERS[get_provider(model)].key_names
 
 
 def is_configured(settings: ModelSettings) -> bool:
@@ -72,7 +65,17 @@ def get_model_name(model: str | Runnable[Any, Any]) -> str:
     return str(name or type(inner).__name__)
 
 
-def find_rules(endpoint: ModelSettings, package: ProviderPackage | None = None) -> ServerRules:
+def find_package(model: object) -> Provider:
+    """Return the provider whose package a chat model's class, or one of its bases, comes from."""
+    for base in type(model).__mro__:
+        top_module = base.__module__.partition(".")[0]
+        for provider in PROVIDERS.values():
+            if top_module == provider.package.replace("-", "_"):
+                return provider
+    return OTHER
+
+
+def find_rules(endpoint: ModelSettings, package: Provider | None = None) -> ServerRules:
     """Return what the server of an endpoint is known to accept, apart from what it has refused.
 
     `package` is that of its chat model; None for this project's own clients.
@@ -80,21 +83,22 @@ def find_rules(endpoint: ModelSettings, package: ProviderPackage | None = None) 
     spec = endpoint.model or DEFAULT_MODEL
     if spec.startswith(REPLAY):
         return _REPLAY_RULES
-    provider, name = split_spec(spec)
-    host = urlsplit(endpoint.base_url or "").hostname or ""
-    is_own_address = not host and (package is OPENAI or endpoint.api_key is not None)
-    if provider == "azure" or (provider == "openai" and is_own_address):
-        host = OPENAI_HOST
-    rules = ServerRules() if package is None else package.rules
-    for suffix, changes in SERVERS.items():
+    name = split_spec(spec)[1]
+    provider = PROVIDERS[get_provider(spec)]
+    host = provider.own_host or urlsplit(endpoint.base_url or "").hostname or ""
+    default = PROVIDERS[DEFAULT_PROVIDER]
+    if not host and provider is default and (package is default or endpoint.api_key is not None):
+        host = urlsplit(DEFAULT_ADDRESS).hostname or ""
+    changes = {} if package is None else dict(package.rules)
+    for suffix, rules in SERVERS.items():
         if host == suffix or host.endswith(f".{suffix}"):
-            rules = replace(rules, **changes)
-    for pattern, changes in MODELS:
-        if pattern.match(name.lower()):
-            rules = replace(rules, **changes)
+            changes |= rules
+    for pattern, rules in MODELS.items():
+        if re.match(pattern, name.lower()):
+            changes |= rules
     if not endpoint.vision:
-        rules = replace(rules, images=False)
-    return rules.refusing(*endpoint.refuses)
+        changes["images"] = False
+    return ServerRules(**changes).refusing(*endpoint.refuses)
 
 
 def select_endpoint(settings: RunSettings, role: str) -> ModelSettings:

@@ -17,7 +17,8 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage
 
 from manus.config.model_settings import ModelSettings
-from manus.models.providers import DEFAULT_MODEL, get_address
+from manus.config.provider_table import CALL_SIGNATURES, DEFAULT_MODEL
+from manus.models.providers import get_address
 
 REASONING = "reasoning_content"
 """Key in a message's `additional_kwargs`: the readable reasoning of the model."""
@@ -32,8 +33,6 @@ MESSAGE_FIELDS = frozenset({*LISTS, EXTRA})
 CALL_FIELDS = frozenset({EXTRA, "provider_specific_fields"})
 """Fields of a call's chunk that contain it."""
 _SEALED = (*LISTS, EXTRA, CALLS)
-_GOOGLE_SIGNATURES = "__gemini_function_call_thought_signatures__"
-"""Key of Google's package: signatures by call id."""
 _KINDS = frozenset({"thinking", "redacted_thinking", "reasoning", "reasoning_content"})
 _SIGNATURES = {"signature", "thought_signature"}
 _TEXTS = ("text", "summary", "thinking")
@@ -131,7 +130,7 @@ def with_origin(message: AIMessage, endpoint: ModelSettings) -> AIMessage:
     if endpoint.send_reasoning is False:
         drop_sealed(message)
     fields = message.additional_kwargs
-    has_fields = not fields.keys().isdisjoint((REASONING, _GOOGLE_SIGNATURES, *_SEALED))
+    has_fields = not fields.keys().isdisjoint((REASONING, CALL_SIGNATURES, *_SEALED))
     if has_fields or (isinstance(message.content, list) and has_reasoning(message)):
         fields.setdefault(THOUGHT_BY, hash_origin(endpoint))
     return message
@@ -175,7 +174,7 @@ def restore_sealed(form: Json, message: AIMessage) -> None:
 
 def move_sealed(message: AIMessage, old: str, new: str) -> None:
     """Assign the sealed reasoning of a call to the call's new id."""
-    signatures = message.additional_kwargs.get(_GOOGLE_SIGNATURES, {})
+    signatures = message.additional_kwargs.get(CALL_SIGNATURES, {})
     if old in signatures:
         signatures[new] = signatures.pop(old)
     for name in LISTS:
@@ -200,7 +199,7 @@ def drop_foreign_reasoning(request: Sequence[BaseMessage], origin: str) -> list[
 
 def _without_reasoning(message: AIMessage) -> AIMessage:
     fields = dict(message.additional_kwargs)
-    fields.pop(_GOOGLE_SIGNATURES, None)
+    fields.pop(CALL_SIGNATURES, None)
     content = message.text if isinstance(message.content, list) else message.content
     return message.model_copy(update={"content": content, "additional_kwargs": fields})
 

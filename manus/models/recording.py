@@ -30,6 +30,7 @@ from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResu
 from pydantic import PrivateAttr
 
 from manus.config.files import make_private_file
+from manus.config.provider_table import DEFAULT_KEY
 from manus.models.reasoning import REASONING
 from manus.models.tool_calls import as_raw_call, with_calls
 from manus.state.errors import ReplayMismatchError, SettingsError, StorageError
@@ -249,7 +250,7 @@ class ReplayModel(BaseChatModel):
             f"{len(conversation)} is the first that differs: {one_line(actual[start:], _EXCERPT)} "
             f"(recorded: {one_line(recorded[start:], _EXCERPT)}). "
             "A replay contains only what was recorded; anything else needs a model "
-            "(OPENAI_API_KEY, or MANUS_MODEL and MANUS_BASE_URL)."
+            f"({DEFAULT_KEY}, or MANUS_MODEL and MANUS_BASE_URL)."
         )
 
     @property

@@ -17,7 +17,7 @@ from langchain_core.messages.ai import InputTokenDetails, OutputTokenDetails, Us
 from langchain_core.messages.utils import count_tokens_approximately
 
 from manus.config.model_settings import ModelSettings, split_spec
-from manus.models.providers import DEFAULT_MODEL
+from manus.config.provider_table import DEFAULT_MODEL, WINDOWS
 from manus.state.errors import ContextOverflowError
 from manus.state.messages import PerHistory, PerMessage
 
@@ -33,25 +33,6 @@ _KINDS = ("ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens")
 _LOW = 0.25
 _HIGH = 6.0
 """Plausible ratios of a server's count to an estimate."""
-_WINDOWS = {
-    "gpt-5": 272_000,
-    "gpt-4.1": 1_047_576,
-    "gpt-4o": 128_000,
-    "gpt-4-turbo": 128_000,
-    "gpt-4": 8_192,
-    "gpt-3.5": 16_385,
-    "o1": 200_000,
-    "o3": 200_000,
-    "o4": 200_000,
-    "claude": 200_000,
-    "gemini": 1_048_576,
-    "deepseek": 64_000,
-    "qwen2.5": 32_768,
-    "qwen3": 40_960,
-    "llama3:": 8_192,
-    "mistral": 32_768,
-}
-"""Input tokens by the prefix of a model's name, for models whose package reports none."""
 _DEFAULT_WINDOW = 128_000
 _MIN_WINDOW = 1_000
 """Minimum size of a window, in tokens."""
@@ -203,7 +184,7 @@ def get_window(settings: ModelSettings, model: Any = None) -> int:
 @lru_cache(64)
 def _window_by_name(model: str) -> int:
     name = split_spec(model)[1].rpartition("/")[2].lower()
-    for prefix, size in _WINDOWS.items():
+    for prefix, size in WINDOWS.items():
         if name.startswith(prefix):
             return size
     return _DEFAULT_WINDOW

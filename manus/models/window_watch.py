@@ -1,6 +1,4 @@
-"""Detect servers that silently drop part of the request because of a small context window.
-
-Also warns of servers that return tool calls as text.
+"""Detect servers that silently drop part of a request because of a small context window.
 
 Before the first request, the server is asked for its window (`server_window`); after each reply,
 the tokens that it counted are compared with those sent.
@@ -11,26 +9,37 @@ from __future__ import annotations
 import logging
 import math
 import time
-from dataclasses import dataclass, replace
+from collections import defaultdict
+from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from langchain_core.messages import AIMessage
 
-from manus.config.model_settings import ModelSettings, split_spec
+from manus.config.model_settings import ModelSettings, get_provider, split_spec
+from manus.config.provider_table import (
+    DEFAULT_ADDRESS,
+    DEFAULT_MODEL,
+    DEFAULT_PROVIDER,
+    PRODUCTS,
+    PROVIDERS,
+)
 from manus.models.endpoint_call import ModelRequest
-from manus.models.providers import DEFAULT_MODEL, get_address
-from manus.models.server_window import SMALL, ModelServer, ServerWindow, find_window, ollama_address
+from manus.models.providers import get_address
+from manus.models.server_window import (
+    SMALL,
+    WANTED,
+    ModelServer,
+    ServerWindow,
+    find_window,
+    local_address,
+)
 from manus.models.tokens import cache_tokens, note_window
 from manus.state.errors import ContextOverflowError
 
 log = logging.getLogger("manus")
 
-_VALID_FOR = 60.0
+_VALID_FOR = 120.0
 """Seconds after which a server is asked again: it may have been restarted."""
-_UNKNOWN_FOR = 600.0
-"""The same for a server that does not report its window."""
-_UNAVAILABLE_FOR = 60.0
-"""The same for a server that did not answer: each attempt may cost a request its timeout."""
 _MIN_COMPARED = 2_000
 """Estimated tokens below which nothing is compared."""
 _FAR_BELOW = 0.5
@@ -42,65 +51,66 @@ _EXACT = 0.85
 """Fractions of an estimate below which a count is too low for a request larger than the window: of
 a rough estimate, and of one that is calibrated by the server's own counts."""
 
-EndpointKey = tuple[str | None, str | None]
-# By address and model: until when the last answer is valid, and its window; endpoints warned of.
-_windows: dict[EndpointKey, tuple[float, ServerWindow | None]] = {}
-_warned: set[EndpointKey] = set()
-_warned_of_calls: set[EndpointKey] = set()
-# When a server was last asked again because its count was far too low.
-_asked_again: dict[EndpointKey, float] = {}
+
+@dataclass(slots=True)
+class _Watch:
+    """What is known of the server of an endpoint, and what the user has been told about it."""
+
+    window: ServerWindow | None = None
+    asked_at: float = -math.inf
+    is_suspected: bool = False
+    """Whether it was asked again because its count was far too low."""
+    warnings: set[str] = field(default_factory=set)
+
+    def warn(self, kind: str, text: str, *values: object) -> None:
+        """Log a warning, once per kind."""
+        if kind not in self.warnings:
+            self.warnings.add(kind)
+            log.warning(text, *values)
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """The estimated tokens of a request, and those that the server counted."""
-
-    estimate: float
-    counted: int
-    is_exact: bool
-    """Whether the estimate is calibrated."""
-
-    def exceeds(self, size: int) -> bool:
-        """Return whether a server with a window of `size` tokens has dropped anything."""
-        if self.counted > 1.02 * size:
-            return False
-        if self.estimate > _SURE * size:
-            return True
-        threshold = _EXACT if self.is_exact else _ROUGH
-        is_low = self.counted < threshold * self.estimate
-        return is_low and self.estimate > 1.05 * size
-
-    @property
-    def is_far_below(self) -> bool:
-        """Return whether the count is so low that part of the request must have been dropped."""
-        return self.estimate >= _MIN_COMPARED and self.counted < _FAR_BELOW * self.estimate
+_watches: defaultdict[tuple[str | None, str | None], _Watch] = defaultdict(_Watch)
+"""By address and model, shared by all runs of the process."""
 
 
-def compare(request: ModelRequest, reply: AIMessage, factor: float | None) -> Comparison | None:
-    """Return the tokens sent and counted; None if the two cannot be compared.
+def _watch_of(endpoint: ModelSettings) -> _Watch:
+    return _watches[endpoint.base_url, endpoint.model]
 
-    They cannot if the server reports no count or omits cached tokens, or if there are images, whose
-    tokens each server counts in its own way.
+
+def is_truncated(estimate: float, counted: int, size: int, *, is_exact: bool) -> bool:
+    """Return whether a server with a window of `size` tokens has dropped a part of a request.
+
+    `is_exact`: the estimate is calibrated.
+    """
+    if counted > 1.02 * size:
+        return False
+    is_low = counted < (_EXACT if is_exact else _ROUGH) * estimate
+    return estimate > _SURE * size or (is_low and estimate > 1.05 * size)
+
+
+def _counted_tokens(request: ModelRequest, reply: AIMessage) -> int | None:
+    """Return the tokens of the request as the server counted them; None if they cannot be compared.
+
+    They cannot if the server omits cached tokens, or if there are images, whose tokens each server
+    counts in its own way.
     """
     usage = reply.usage_metadata
-    if usage is None or not usage["input_tokens"]:
+    if usage is None or request.has_images or cache_tokens(usage.get("input_token_details"))[0]:
         return None
-    cached, _ = cache_tokens(usage.get("input_token_details"))
-    if cached or request.has_images:
-        return None
-    return Comparison(request.estimate * (factor or 1.0), usage["input_tokens"], factor is not None)
+    return usage["input_tokens"] or None
 
 
 def find_server(endpoint: ModelSettings) -> ModelServer | None:
     """Return the server of an endpoint that reports its window; None for hosted providers."""
     provider, name = split_spec(endpoint.model or DEFAULT_MODEL)
     key = endpoint.api_key.get_secret_value() if endpoint.api_key else None
-    if provider == "ollama":
-        return ModelServer(endpoint.base_url or ollama_address(), name, key, is_ollama=True)
-    is_own = urlsplit(endpoint.base_url or "").hostname in (None, "api.openai.com")
-    if provider != "openai" or endpoint.base_url is None or is_own:
+    if product := PROVIDERS[provider].product:
+        address = endpoint.base_url or local_address(PRODUCTS[product])
+        return ModelServer(address, name, key, product)
+    hosted = (None, urlsplit(DEFAULT_ADDRESS).hostname)
+    if provider != DEFAULT_PROVIDER or urlsplit(endpoint.base_url or "").hostname in hosted:
         return None
-    return ModelServer(endpoint.base_url, name, key)
+    return ModelServer(endpoint.base_url or "", name, key)
 
 
 async def look_up_window(
@@ -110,45 +120,23 @@ async def look_up_window(
 
     `again`: ask even if there is a cached answer.
     """
-    key = (endpoint.base_url, endpoint.model)
-    valid_until, cached = _windows.get(key, (-math.inf, None))
-    if time.monotonic() < valid_until and not again:
-        return cached
-    window = await find_window(server)
-    if window is None:
-        _store_window(key, cached)
-        return cached  # the server is unavailable; the model call reports that
-    _store_window(key, window)
-    if window.size is not None:
-        note_window(endpoint, window.size)
-    return window
-
-
-def _store_window(key: EndpointKey, window: ServerWindow | None) -> None:
-    """Cache an answer as long as it is valid; None means no answer."""
-    seconds = _VALID_FOR
-    if window is None:
-        seconds = _UNAVAILABLE_FOR
-    elif window.size is None:
-        seconds = _UNKNOWN_FOR
-    _windows[key] = (time.monotonic() + seconds, window)
+    watch = _watch_of(endpoint)
+    if again or time.monotonic() - watch.asked_at > _VALID_FOR:
+        watch.asked_at = time.monotonic()
+        # if the server is unavailable, the model call reports that
+        watch.window = await find_window(server) or watch.window
+        if watch.window is not None and watch.window.size is not None:
+            note_window(endpoint, watch.window.size)
+    return watch.window
 
 
 def warn_of_small_window(endpoint: ModelSettings, window: ServerWindow | None) -> None:
-    """Log a warning, once per endpoint, if the window is small for an agent.
-
-    A window that the settings request causes no warning.
-    """
-    key = (endpoint.base_url, endpoint.model)
-    if window is None or key in _warned:
+    """Log a warning, once per endpoint, if the window is small, unless the settings request it."""
+    size = window.size if window else None
+    if window is None or size is None or size >= min(SMALL, endpoint.context_window or SMALL):
         return
-    size = window.size
-    if size is None or size >= SMALL:
-        return
-    if endpoint.context_window is not None and endpoint.context_window <= size:
-        return
-    _warned.add(key)
-    log.warning(
+    _watch_of(endpoint).warn(
+        "window",
         "The model server at %s gives `%s` a context window of %s tokens, which leaves little room "
         "for work: long texts are shortened. %s.",
         get_address(endpoint),
@@ -171,71 +159,52 @@ async def check_reply(
     it seems to be missing and the server does not report its window, a warning is logged, once per
     endpoint.
     """
-    comparison = compare(request, reply, factor)
-    key = (endpoint.base_url, endpoint.model)
-    _, cached = _windows.get(key, (0.0, None))
-    is_far_below = comparison is not None and comparison.is_far_below
+    watch = _watch_of(endpoint)
+    estimate = request.estimate * (factor or 1.0)
+    counted = _counted_tokens(request, reply)
+    is_far_below = (
+        counted is not None and estimate >= _MIN_COMPARED and counted < _FAR_BELOW * estimate
+    )
     # a model that was not loaded before has its window now
-    again = cached is not None and not cached.is_loaded
-    if is_far_below and time.monotonic() - _asked_again.get(key, -_VALID_FOR) >= _VALID_FOR:
-        _asked_again[key] = time.monotonic()
-        again = True
-    window = await look_up_window(endpoint, server, again=again)
+    is_unknown = watch.window is not None and watch.window.size is None
+    again = (is_unknown or is_far_below) and not watch.is_suspected
+    watch.is_suspected |= again
+    window = await look_up_window(endpoint, server, again=again) or ServerWindow(None)
     warn_of_small_window(endpoint, window)
-    if window is not None and not window.is_loaded:  # asking again after each reply is useless
-        _store_window(key, replace(window, is_loaded=True))
-    if comparison is None:
+    address = get_address(endpoint)
+    sizes = f"about {estimate:,.0f} tokens were sent and {counted or 0:,} arrived"
+    advice = advice_for(endpoint, window)
+    if is_far_below and window.size is None:
+        text = "The model server at %s seems to drop a part of long requests: %s. %s."
+        watch.warn("window", text, address, sizes, advice)
+    if counted is None or window.size is None:
         return None
-    if window is None or window.size is None:
-        if is_far_below:
-            _warn_of_dropped_part(endpoint, comparison, window)
-        return None
-    if not comparison.exceeds(window.size):
+    if not is_truncated(estimate, counted, window.size, is_exact=factor is not None):
         return None
     return ContextOverflowError(
-        f"The model server at {get_address(endpoint)} gives `{endpoint.model}` a context window of "
-        f"{window.size:,} tokens and dropped the rest: about {comparison.estimate:,.0f} tokens "
-        f"were sent and {comparison.counted:,} arrived. {advice_for(endpoint, window)}.",
-        key,
+        f"The model server at {address} gives `{endpoint.model}` a context window of "
+        f"{window.size:,} tokens and dropped the rest: {sizes}. {advice}.",
+        (endpoint.base_url, endpoint.model),
     )
 
 
 def warn_of_calls_in_text(endpoint: ModelSettings) -> None:
     """Log a warning, once per endpoint, that the server does not parse the model's calls."""
-    key = (endpoint.base_url, endpoint.model)
-    if key in _warned_of_calls:
-        return
-    _warned_of_calls.add(key)
-    _, window = _windows.get(key, (0.0, None))
-    log.warning(
+    watch = _watch_of(endpoint)
+    watch.warn(
+        "calls",
         "The model server at %s does not parse the tool calls of `%s`: they arrive as text, and "
         "are read from there. To change that, %s.",
         get_address(endpoint),
         endpoint.model,
-        (window or ServerWindow(None)).call_advice,
-    )
-
-
-def _warn_of_dropped_part(
-    endpoint: ModelSettings, comparison: Comparison, window: ServerWindow | None
-) -> None:
-    """Log a warning, once per endpoint."""
-    key = (endpoint.base_url, endpoint.model)
-    if key in _warned:
-        return
-    _warned.add(key)
-    log.warning(
-        "The model server at %s counted %s tokens where about %s were sent: it seems to drop "
-        "the rest. %s.",
-        get_address(endpoint),
-        f"{comparison.counted:,}",
-        f"{comparison.estimate:,.0f}",
-        advice_for(endpoint, window or ServerWindow(None)),
+        (watch.window or ServerWindow(None)).advise("calls"),
     )
 
 
 def advice_for(endpoint: ModelSettings, window: ServerWindow) -> str:
     """Return which setting to change for a larger window, as a sentence without its period."""
-    if split_spec(endpoint.model or "")[0] == "ollama":
-        return "Set MANUS_CONTEXT_WINDOW=32768: Ollama then gives the model that much"
-    return f"{window.advice[:1].upper()}{window.advice[1:]}"
+    provider = PROVIDERS[get_provider(endpoint.model)]
+    if "context_window" in provider.names:
+        return f"Set MANUS_CONTEXT_WINDOW={WANTED}: {provider.product} then gives the model that"
+    advice = window.advise("window")
+    return f"{advice[:1].upper()}{advice[1:]}"

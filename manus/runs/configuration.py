@@ -73,13 +73,8 @@ def check_model(endpoint: ModelSettings) -> None:
         SettingsError: no model is configured, its URL is invalid, or the recording is missing.
     """
     from manus.config.model_settings import check_name
-    from manus.models.providers import (
-        DEFAULT_MODEL,
-        NOT_CONFIGURED,
-        REPLAY,
-        get_address,
-        is_configured,
-    )
+    from manus.config.provider_table import DEFAULT_MODEL
+    from manus.models.providers import NOT_CONFIGURED, REPLAY, get_address, is_configured
 
     if not is_configured(endpoint):
         raise SettingsError(NOT_CONFIGURED)

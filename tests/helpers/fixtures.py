@@ -20,9 +20,7 @@ def unknown_endpoints() -> None:
     refusals._learned.clear()
     tokens._learned.clear()
     tokens._reported.clear()
-    window_watch._windows.clear()
-    window_watch._warned.clear()
-    window_watch._asked_again.clear()
+    window_watch._watches.clear()
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 
 from manus.graph.profiles import PROFILES
 from manus.models.server_window import ModelServer, ServerWindow, find_window, is_private
-from manus.models.window_watch import Comparison
+from manus.models.window_watch import is_truncated
 from tests.helpers.agent import ScriptedAgent
 from tests.server import Raw, ScriptedServer, call, cut, text, tokens
 from tests.server.products import Pages, llama_cpp, lm_studio, models, ollama, vllm
@@ -21,15 +21,11 @@ SAID: dict[str, tuple[Pages, ServerWindow]] = {
         ollama(f"{NAME}:latest", 8_192),
         ServerWindow(8_192, "Ollama"),
     ),
-    "Ollama, not loaded": (ollama(NAME), ServerWindow(None, "Ollama", is_loaded=False)),
-    "Ollama, not loaded, set in the Modelfile": (
-        ollama(NAME, num_ctx=16_384),
-        ServerWindow(16_384, "Ollama", is_loaded=False),
-    ),
+    "Ollama, not loaded": (ollama(NAME), ServerWindow(None, "Ollama")),
     "llama.cpp": (llama_cpp(NAME, 4_096), ServerWindow(4_096, "llama.cpp")),
     "vLLM": (vllm(NAME, 20_000), ServerWindow(20_000, "vLLM")),
     "LM Studio, loaded": (lm_studio(NAME, 4_096), ServerWindow(4_096, "LM Studio")),
-    "LM Studio, not loaded": (lm_studio(NAME), ServerWindow(None, "LM Studio", is_loaded=False)),
+    "LM Studio, not loaded": (lm_studio(NAME), ServerWindow(None, "LM Studio")),
     "OpenRouter": (
         {"/v1/models": models("x", NAME, owner="", context_length=131_072)},
         ServerWindow(131_072),
@@ -128,10 +124,10 @@ async def test_a_count_far_below_is_reported_once_if_the_window_is_unknown(
         await agent.run(text("Which text?", usage=HALF), request=LONG)
         outcome = await agent.run(text("Which?", usage=HALF), request=LONG, thread="again")
     messages = [
-        record.getMessage() for record in caplog.records if "counted" in record.getMessage()
+        record.getMessage() for record in caplog.records if "arrived" in record.getMessage()
     ]
     assert len(messages) == 1
-    for words in ("2,051 tokens", agent.server.base_url, "OLLAMA_CONTEXT_LENGTH"):
+    for words in ("2,051 arrived", agent.server.base_url, "OLLAMA_CONTEXT_LENGTH"):
         with subtests.test(words=words):
             assert words in messages[0]
     assert outcome.output == "Which?", "the reply counts anyway"
@@ -152,24 +148,21 @@ async def test_a_small_window_is_reported_once_with_the_setting(
     assert "lms load" in message
 
 
-FIGURES: dict[str, tuple[Comparison, int, bool]] = {
-    "fits": (Comparison(3_000, 2_900, is_exact=False), 4_096, False),
-    "fits, and the estimate is high": (Comparison(4_500, 3_800, is_exact=False), 4_096, False),
-    "half is left": (Comparison(10_000, 2_051, is_exact=False), 4_096, True),
-    "all of the window is left": (Comparison(10_000, 4_090, is_exact=False), 4_096, True),
-    "a little is missing": (Comparison(4_700, 3_700, is_exact=True), 4_096, True),
-    "more was counted than there is room for": (
-        Comparison(10_000, 9_800, is_exact=True),
-        4_096,
-        False,
-    ),
+FIGURES: dict[str, tuple[int, int, bool, bool]] = {
+    "fits": (3_000, 2_900, False, False),
+    "fits, and the estimate is high": (4_500, 3_800, False, False),
+    "half is left": (10_000, 2_051, False, True),
+    "all of the window is left": (10_000, 4_090, False, True),
+    "a little is missing": (4_700, 3_700, True, True),
+    "more was counted than there is room for": (10_000, 9_800, True, False),
 }
+"""Estimated and counted tokens, whether the estimate is exact, and whether a part was dropped."""
 
 
 @pytest.mark.parametrize("case", FIGURES)
 def test_truncation_is_distinguished_from_other_counting(case: str) -> None:
-    compared, size, was_dropped = FIGURES[case]
-    assert compared.exceeds(size) is was_dropped
+    estimate, counted, is_exact, was_dropped = FIGURES[case]
+    assert is_truncated(estimate, counted, 4_096, is_exact=is_exact) is was_dropped
 
 
 @pytest.mark.parametrize("size", [4_096, 40_960])

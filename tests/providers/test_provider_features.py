@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, SystemMessage
 
+from manus.config import provider_table
 from manus.config.settings import load_settings
 from manus.graph import build_agent
 from manus.models.chat_models import build_model
 from manus.models.endpoint_call import ModelRequest, ask_endpoint, with_cache_marks
-from manus.models.provider_packages import ANTHROPIC
 from manus.state.messages import ephemeral, readable_thoughts
 from tests.helpers.agent import TESTER
 from tests.providers.conftest import PROVIDERS, ProvidedAgent, scripted
@@ -139,7 +139,7 @@ async def test_where_a_message_cannot_be_marked_the_one_before_is(
                 message,
                 ephemeral("Next?"),
             ]
-            marked = with_cache_marks(request, ANTHROPIC)
+            marked = with_cache_marks(request, provider_table.PROVIDERS["anthropic"])
             assert ["cache_control" in str(m.content) for m in marked] == [True, True, False, False]
 
 

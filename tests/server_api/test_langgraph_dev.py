@@ -232,7 +232,13 @@ async def test_ten_runs_at_once(studio: Studio, subtests: pytest.Subtests) -> No
     result = await asyncio.gather(*(studio.run(None, request=f"Go {own}.") for own in range(10)))
     for own, values in enumerate(result):
         with subtests.test(own=own, values=values):
-            assert [kind for kind, _ in list_messages(values)] == ["human", "ai", "tool", "ai", "ai"]
+            assert [kind for kind, _ in list_messages(values)] == [
+                "human",
+                "ai",
+                "tool",
+                "ai",
+                "ai",
+            ]
             assert list_messages(values)[2][1] == f"met {own}\n[exit code 0]"
             assert values["output"] == f"I am {own}."
 

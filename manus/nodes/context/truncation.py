@@ -23,10 +23,10 @@ from langchain_core.messages import (
     ToolMessage,
 )
 
+from manus.config.provider_table import DEFAULT_MODEL
 from manus.execution.on_demand import DispatchedCalls
 from manus.execution.truncation import truncate
 from manus.execution.workspace import Workspace
-from manus.models.providers import DEFAULT_MODEL
 from manus.models.tokens import (
     estimate_message,
     estimate_text,
