@@ -176,7 +176,7 @@ def provider_names() -> set[str]:
     return {name.lower() for name in names} - {"", *_WORDS}
 
 
-def words_of(tree: ast.AST) -> str:
+def list_words(tree: ast.AST) -> str:
     """Return the identifiers and string constants of a module, without its docstrings."""
     texts = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     nodes = [node for node in ast.walk(tree) if id(node) not in texts]
@@ -193,5 +193,5 @@ def test_only_the_table_knows_the_names_of_providers() -> None:
     found = {}
     for name, tree in MODULES.items():
         if name not in {table.__name__, *own}:
-            found[name] = {*pattern.findall(words_of(tree))} - NAMES_ELSEWHERE.get(name, set())
+            found[name] = {*pattern.findall(list_words(tree))} - NAMES_ELSEWHERE.get(name, set())
     assert {name: names for name, names in found.items() if names} == {}

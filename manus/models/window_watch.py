@@ -73,7 +73,7 @@ _watches: defaultdict[tuple[str | None, str | None], _Watch] = defaultdict(_Watc
 """By address and model, shared by all runs of the process."""
 
 
-def _watch_of(endpoint: ModelSettings) -> _Watch:
+def _get_watch(endpoint: ModelSettings) -> _Watch:
     return _watches[endpoint.base_url, endpoint.model]
 
 
@@ -120,7 +120,7 @@ async def look_up_window(
 
     `again`: ask even if there is a cached answer.
     """
-    watch = _watch_of(endpoint)
+    watch = _get_watch(endpoint)
     if again or time.monotonic() - watch.asked_at > _VALID_FOR:
         watch.asked_at = time.monotonic()
         # if the server is unavailable, the model call reports that
@@ -135,7 +135,7 @@ def warn_of_small_window(endpoint: ModelSettings, window: ServerWindow | None) -
     size = window.size if window else None
     if window is None or size is None or size >= min(SMALL, endpoint.context_window or SMALL):
         return
-    _watch_of(endpoint).warn(
+    _get_watch(endpoint).warn(
         "window",
         "The model server at %s gives `%s` a context window of %s tokens, which leaves little room "
         "for work: long texts are shortened. %s.",
@@ -159,7 +159,7 @@ async def check_reply(
     it seems to be missing and the server does not report its window, a warning is logged, once per
     endpoint.
     """
-    watch = _watch_of(endpoint)
+    watch = _get_watch(endpoint)
     estimate = request.estimate * (factor or 1.0)
     counted = _counted_tokens(request, reply)
     is_far_below = (
@@ -190,7 +190,7 @@ async def check_reply(
 
 def warn_of_calls_in_text(endpoint: ModelSettings) -> None:
     """Log a warning, once per endpoint, that the server does not parse the model's calls."""
-    watch = _watch_of(endpoint)
+    watch = _get_watch(endpoint)
     watch.warn(
         "calls",
         "The model server at %s does not parse the tool calls of `%s`: they arrive as text, and "
