@@ -43,7 +43,7 @@ test: ## run the whole test suite: make test ARGS="-k bash" PYTHON=3.13
 	# without bytecode, each process that a test starts would compile every module again
 	$(ALONE) unset TASK PYTHONDONTWRITEBYTECODE; exec $(BIN)/python -m pytest $(WORKERS) $(ARGS)
 
-coverage: ## run the tests and report coverage, child processes included: make coverage ARGS=tests/store
+coverage: ## run the tests and report coverage, child processes included: make coverage ARGS=tests/threads
 	$(SETUP) browser
 	$(BIN)/coverage erase
 	$(ALONE) unset TASK PYTHONDONTWRITEBYTECODE; $(BIN)/coverage run -m pytest $(WORKERS) $(ARGS); \

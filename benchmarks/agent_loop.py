@@ -18,13 +18,13 @@ from manus.cli import startup
 startup.load()  # as the command line does at startup
 
 from benchmarks.task import NEXT, SYSTEM, observation, request  # noqa: E402
+from manus.calls.base import AgentTool, Arguments  # noqa: E402
+from manus.calls.result import Observation  # noqa: E402
+from manus.calls.session import Resource  # noqa: E402
 from manus.config.context import Context  # noqa: E402
 from manus.config.profile import Profile  # noqa: E402
-from manus.execution.base import AgentTool, Arguments  # noqa: E402
-from manus.execution.result import Observation  # noqa: E402
-from manus.execution.session import Resource  # noqa: E402
 from manus.graph import build_agent  # noqa: E402
-from manus.store.sqlite import open_sqlite  # noqa: E402
+from manus.threads.sqlite import open_sqlite  # noqa: E402
 
 
 class LookArgs(Arguments):

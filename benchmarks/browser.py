@@ -16,10 +16,10 @@ from pathlib import Path
 
 from playwright.async_api import Error as PlaywrightError
 
-from manus.execution.session import Session
-from manus.execution.workspace import Workspace
+from manus.calls.session import Session
 from manus.tools.browser.browser import Browser, obtain_browser
 from manus.tools.browser.state import browser_state
+from manus.workspace.workspace import Workspace
 
 SIZES = (200, 2_000, 20_000, 50_000)
 _DENSE = "<style>a{display:inline-block;width:60px;font-size:9px;overflow:hidden}</style>"

@@ -31,9 +31,9 @@ from benchmarks.durability import CALLS, PAUSE, Count, measure
 from manus import Context, Profile, build_agent, build_flow
 from manus.config.settings import Settings
 from manus.prompts import compaction as compaction_prompts
-from manus.store.base import Store
-from manus.store.history import read_history
-from manus.store.open_store import open_store
+from manus.threads.base import Store
+from manus.threads.history import read_history
+from manus.threads.open_store import open_store
 
 KINDS = ("agent", "flow", "compaction", "question")
 _WINDOW = 6_000

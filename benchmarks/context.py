@@ -17,7 +17,7 @@ from pathlib import Path
 
 async def print_long_run(steps: int) -> None:
     """Print retention, prefix share and storage of one long run."""
-    from manus.store.sqlite import open_sqlite
+    from manus.threads.sqlite import open_sqlite
     from tests.helpers import long_run as lib
     from tests.helpers.agent import ScriptedAgent
     from tests.server import ScriptedServer

@@ -14,15 +14,15 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Literal
 
+from manus.calls.session import Session
 from manus.config.run_settings import resolve_settings
 from manus.config.safety_settings import SandboxSettings
 from manus.config.settings import Settings
-from manus.execution.sandbox.availability import probe_sandbox
-from manus.execution.session import Session
-from manus.execution.workspace import Workspace
+from manus.sandbox.availability import probe_sandbox
 from manus.state.errors import ToolUnavailableError
 from manus.tools.bash import Bash
 from manus.tools.python_execute import PythonExecute
+from manus.workspace.workspace import Workspace
 
 Kind = Literal["none", "landlock", "bubblewrap"]
 

@@ -17,10 +17,10 @@ from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from manus.execution.sandbox.supervisor import WriteSupervisor
-from manus.execution.snapshots.objects import make_ref
-from manus.execution.snapshots.recorder import SnapshotRecorder
-from manus.execution.snapshots.write_log import WriteLog
+from manus.sandbox.supervisor import WriteSupervisor
+from manus.threads.snapshots.objects import make_ref
+from manus.threads.snapshots.recorder import SnapshotRecorder
+from manus.threads.snapshots.write_log import WriteLog
 
 _SIZES = (200, 2_000, 20_000)
 _FILES_PER_FOLDER = 50

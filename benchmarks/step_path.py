@@ -24,7 +24,7 @@ from benchmarks.step_cost import Server
 from benchmarks.task import request
 from manus.config.context import Context
 from manus.graph import build_agent
-from manus.store.sqlite import open_sqlite
+from manus.threads.sqlite import open_sqlite
 
 _PACKAGE = Path(manus.__file__).parent
 

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any
 from manus.version import VERSION
 
 if TYPE_CHECKING:
+    from manus.calls.invoke import observe_call
+    from manus.calls.user_tools import tool_from_function
     from manus.config.context import Context
     from manus.config.profile import Profile
-    from manus.execution.invoke import observe_call
-    from manus.execution.user_tools import tool_from_function
     from manus.graph.agent import build_agent
     from manus.graph.flow import build_flow
     from manus.graph.inbox import list_messages, send_message, withdraw_message
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from manus.runs.time_travel import fork, history, rewind
     from manus.state.errors import ManusError, SettingsError
     from manus.state.plan import format_plan
-    from manus.store.postgres import open_postgres
-    from manus.store.sqlite import open_sqlite
+    from manus.threads.postgres import open_postgres
+    from manus.threads.sqlite import open_sqlite
 
 __version__ = VERSION
 __all__ = [
@@ -72,10 +72,10 @@ _MODULES = {
     "list_messages": "manus.graph.inbox",
     "history": "manus.runs.time_travel",
     "rewind": "manus.runs.time_travel",
-    "tool_from_function": "manus.execution.user_tools",
-    "observe_call": "manus.execution.invoke",
-    "open_postgres": "manus.store.postgres",
-    "open_sqlite": "manus.store.sqlite",
+    "tool_from_function": "manus.calls.user_tools",
+    "observe_call": "manus.calls.invoke",
+    "open_postgres": "manus.threads.postgres",
+    "open_sqlite": "manus.threads.sqlite",
     "send_message": "manus.graph.inbox",
     "withdraw_message": "manus.graph.inbox",
 }

@@ -19,13 +19,11 @@ import uvicorn
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from manus.calls.call import call_tool
+from manus.calls.catalog import asks_for_mcp, build_catalog
+from manus.calls.session import Session
 from manus.config.run_settings import resolve_settings
 from manus.config.settings import Settings
-from manus.execution.call import call_tool
-from manus.execution.catalog import asks_for_mcp, build_catalog
-from manus.execution.network.egress import is_loopback
-from manus.execution.session import Session
-from manus.execution.workspace import Workspace
 from manus.graph.outcome import Outcome
 from manus.graph.profiles import find_profile
 from manus.pages.server_guard import LOOPBACK_NAMES, AccessPolicy, Guard, listen
@@ -33,11 +31,13 @@ from manus.prompts.formatting import flat, main_argument
 from manus.runs.jobs import create_job, run_job
 from manus.runs.options import RunOptions
 from manus.runs.signals import end_at_once
+from manus.sandbox.egress import is_loopback
 from manus.state.agent import ToolTask
 from manus.state.errors import ManusError, UsageError
-from manus.store.open_store import open_store
-from manus.store.threads import read_thread
+from manus.threads.open_store import open_store
+from manus.threads.thread_list import read_thread
 from manus.tools.mcp.sdk import OpenTools, Report, open_http_app, serve_stdio
+from manus.workspace.workspace import Workspace
 
 TOKEN = "MANUS_MCP_TOKEN"
 _NOT_SERVED = frozenset({"ask_human", "skill", "delegate", "remember", "terminate", "planning"})

@@ -27,13 +27,13 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from manus.config.settings import load_settings
-from manus.execution.records.inbox import Inbox, list_unread, new_message
 from manus.graph.inbox import SERVED_INBOX
 from manus.graph.inputs import find_served_records
 from manus.pages.server_guard import LOOPBACK_NAMES, AccessPolicy, Guard
 from manus.pages.startup_errors import StartupErrors
 from manus.state.errors import UsageError
-from manus.store.open_store import open_store
+from manus.threads.open_store import open_store
+from manus.threads.records.inbox import Inbox, list_unread, new_message
 
 _INTERNAL_HOST = "api"
 """Host name by which the server calls itself, inside its own process."""
@@ -134,7 +134,7 @@ async def checkpointer() -> AsyncIterator[BaseCheckpointSaver[Any]]:
     """Open the store that MANUS_CHECKPOINT names, for as long as the server runs.
 
     Raises:
-        SettingsError, StorageError: as `manus.store.open_store.open_store`.
+        SettingsError, StorageError: as `manus.threads.open_store.open_store`.
     """
     settings = await asyncio.to_thread(load_settings, os.environ)
     async with open_store(settings) as store:

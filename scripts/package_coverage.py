@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def get_package(file: str) -> str:
-    """Return the package of a file: `manus.store`, or `manus` for a module outside packages."""
+    """Return the package of a file: `manus.threads`, or `manus` for a module outside packages."""
     return ".".join(Path(file).relative_to(ROOT).parts[:-1][:2])
 
 

@@ -159,9 +159,9 @@ def command_section(name: str, command: click.Command) -> Iterator[str]:
 
 def tools_page() -> Iterator[str]:
     """`tools.md`."""
-    from manus.execution.catalog import BUILT_IN
-    from manus.execution.session import Session
-    from manus.execution.workspace import Workspace
+    from manus.calls.catalog import BUILT_IN
+    from manus.calls.session import Session
+    from manus.workspace.workspace import Workspace
 
     yield (
         "# Tools\n\nThe descriptions are those that the model gets. A profile's `tools` are names "

@@ -1,7 +1,7 @@
 """Write the stores of this release that the tests of all later releases open.
 
 `python -m scripts.write_store` runs the program against a scripted model server and packs the
-stores into `tests/store/releases/VERSION-sqlite.tar.xz` and `VERSION-postgres.tar.xz`. Run
+stores into `tests/threads/releases/VERSION-sqlite.tar.xz` and `VERSION-postgres.tar.xz`. Run
 it once per release, after setting the version, and commit the files.
 
 Checkpoints contain the path of their workspace, so the tests unpack a store where it was written.
@@ -25,9 +25,9 @@ from tests.cli.program import Program
 from tests.flow.helpers import is_planner, is_step, is_summary, makes, succeeds
 from tests.helpers.long_run import SUMMARIZER
 from tests.server import ScriptedServer, call, calls, hang, mentions, text
-from tests.store.postgres_server import binaries, running
+from tests.threads.postgres_server import binaries, running
 
-RELEASES = Path("tests/store/releases")
+RELEASES = Path("tests/threads/releases")
 HOME = Path("/tmp") / f"manus-store-{VERSION}"
 PACKED = (".local", "workspace")
 DUMP = "store.sql"

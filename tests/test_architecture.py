@@ -13,18 +13,18 @@ LOCAL_IMPORTS = {
     # their modules import fast, because only the chosen command imports more
     "manus.cli": "the command line starts fast",
     "manus.runs": "the command line starts fast",
-    "manus.store.threads": "the command line starts fast",
+    "manus.threads.thread_list": "the command line starts fast",
     # lists names that are imported on first use
     "manus": "lazy names of the public API",
     "manus.graph": "lazy names of the public API",
     # each import loads a library that most runs do not need
-    "manus.execution.records.select": "psycopg, an optional dependency",
+    "manus.threads.records.select": "psycopg, an optional dependency",
     "manus.graph.thread_graph": "only the graph of the thread",
     "manus.graph.agent": "langchain, an optional dependency, for middleware",
     "manus.models.chat_models": "only the client of the configured provider",
     "manus.nodes.exchange.notes": "Playwright, for runs with a browser",
-    "manus.store.open_store": "only the configured database",
-    "manus.store.postgres": "psycopg, an optional dependency",
+    "manus.threads.open_store": "only the configured database",
+    "manus.threads.postgres": "psycopg, an optional dependency",
     "manus.tools.browser_use": "Playwright, for runs with a browser",
     "manus.tools.chart.worker": "pandas and altair, in a process of their own",
     "manus.tools.web_search": "the page reader's packages",
@@ -77,18 +77,18 @@ def test_functions_import_only_where_that_is_listed() -> None:
     listed = {
         name
         for name in importing
-        if name in LOCAL_IMPORTS or name.startswith(("manus.cli.", "manus.runs."))
+        if name in LOCAL_IMPORTS or name.startswith(("manus.cli.", "manus.runs.", "manus.worker."))
     }
     assert importing - listed == set(), "import at the top, or list the module with its reason"
 
 
 BROAD_EXCEPTS = {
     # foreign code runs there, and may raise anything
-    "manus.execution.invoke.observe_call": "a tool: the model is told",
-    "manus.execution.packing.is_storable": "serializers and the value itself",
-    "manus.execution.user_tools.load_user_tool": "the user's module",
-    "manus.execution.user_tools.tool_from_function": "LangChain, for the user's types",
-    "manus.execution.wrapped_call.run": "a tool inside of middleware",
+    "manus.calls.invoke.observe_call": "a tool: the model is told",
+    "manus.calls.packing.is_storable": "serializers and the value itself",
+    "manus.calls.user_tools.load_user_tool": "the user's module",
+    "manus.calls.user_tools.tool_from_function": "LangChain, for the user's types",
+    "manus.calls.wrapped_call.run": "a tool inside of middleware",
     "manus.graph.middleware.structured_output._parse_call": "validators of the user's schema",
     "manus.graph.middleware.structured_output._parse_text": "validators of the user's schema",
     "manus.models.endpoint_call.ask_endpoint": "each provider's client",
@@ -98,16 +98,16 @@ BROAD_EXCEPTS = {
     "manus.prompts.formulas.render_formula": "latex2mathml, whose errors have no common base",
     "manus.tools.chart.table.read_table": "pandas' readers",
     # one failure must not end the others
-    "manus.execution.session.discard": "closing a resource",
+    "manus.calls.session.discard": "closing a resource",
     "manus.models.chat_models._hold_models": "closing a client",
     "manus.graph.thread_status.record_failure": "storing why a run failed",
     "manus.nodes.subagent.run_subagent": "an agent in the run of another",
     "manus.pages.ui.active_jobs._work": "a run of the web page",
     # the last resort, or re-raised
-    "manus.execution.sandbox.supervisor._run": "a program must get an answer to its system call",
+    "manus.sandbox.supervisor._run": "a program must get an answer to its system call",
     "manus.cli.entry.execute": "a sentence instead of a traceback",
     "manus.cli.conversation._run_safely": "a sentence, and the conversation goes on",
-    "manus.store.sqlite._run_batch": "raised in the caller, which waits in another thread",
+    "manus.threads.sqlite._run_batch": "raised in the caller, which waits in another thread",
 }
 """Functions that catch any exception, and the source. All others name what they expect."""
 
@@ -158,8 +158,8 @@ NAMES_ELSEWHERE = {
     # other things of the same name
     "manus.cli.settings": {"claude"},  # its folder of skills
     "manus.config.trust": {"claude"},
-    "manus.execution.other_names": {"google"},  # a tool that models invent
-    "manus.execution.protected_names": {"claude", "gemini"},  # folders of other agents
+    "manus.calls.other_names": {"google"},  # a tool that models invent
+    "manus.workspace.protected_names": {"claude", "gemini"},  # folders of other agents
     "manus.tools.browser.engine": {"google"},  # the browser
 }
 """Names of providers outside of their table, by module."""

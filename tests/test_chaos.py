@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.chaos import KINDS
-from tests.store.postgres_server import binaries
+from tests.threads.postgres_server import binaries
 
 ROOT = Path(__file__).parents[1]
 

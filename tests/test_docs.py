@@ -12,9 +12,9 @@ from urllib.parse import unquote
 import pytest
 
 import manus
+from manus.calls.catalog import BUILT_IN
 from manus.config.profile import ProfileSettings
 from manus.config.settings import Settings, load_settings
-from manus.execution.catalog import BUILT_IN
 from manus.graph import build_agent, build_flow
 from manus.state.usage import Budget
 from scripts.import_openmanus import OF_A_MODEL, TABLE

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from benchmarks.miniwob.player import ActionError, Player
 from benchmarks.miniwob.solvers import SOLVERS
-from manus.execution.session import Session
+from manus.calls.session import Session
 from manus.tools.browser.browser import NAME, Browser
 from manus.tools.browser.tab import Tab
 

@@ -7,14 +7,14 @@ from typing import Any
 
 from benchmarks.miniwob.picture import Picture, read_png
 from benchmarks.miniwob.view import Element, View
+from manus.calls.invoke import observe_call
+from manus.calls.session import Session
 from manus.config.browser_settings import EgressSettings
 from manus.config.run_settings import resolve_settings
 from manus.config.settings import Settings
-from manus.execution.invoke import observe_call
-from manus.execution.session import Session
-from manus.execution.workspace import Workspace
 from manus.tools.browser.state import browser_state
 from manus.tools.browser_use import BrowserUse
+from manus.workspace.workspace import Workspace
 
 MAX_ACTIONS = 120
 """Maximum number of actions in one episode."""

@@ -18,7 +18,7 @@ from langgraph_sdk import get_client
 from benchmarks.served.instance import TOKEN, Instance, Redis
 from benchmarks.served.model import ModelServer
 from benchmarks.served.tools import EFFECTS
-from tests.store.postgres_server import PostgresServer, running
+from tests.threads.postgres_server import PostgresServer, running
 
 GRAPHS = ("agent", "flow", "langchain_agent")
 _ENDED = {"success", "error", "interrupted", "timeout"}

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.store.postgres_server import binaries
+from tests.threads.postgres_server import binaries
 
 ROOT = Path(__file__).resolve().parents[2]
 DEFAULT = ROOT / ".venv-aegra"

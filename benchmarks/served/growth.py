@@ -25,10 +25,10 @@ from benchmarks.served.tools import EFFECTS, PAUSE, PROFILE
 from manus.config.context import Context
 from manus.config.settings import Settings
 from manus.graph import build_agent
-from manus.store.base import Store
-from manus.store.open_store import open_store
-from manus.store.threads import find_thread, read_thread
-from tests.store.postgres_server import running
+from manus.threads.base import Store
+from manus.threads.open_store import open_store
+from manus.threads.thread_list import find_thread, read_thread
+from tests.threads.postgres_server import running
 
 _REPEAT = 5
 _SEED = "seed"

@@ -13,10 +13,10 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
+from manus.calls.base import AgentTool, Arguments
+from manus.calls.result import Observation
+from manus.calls.session import Resource
 from manus.config.profile import Profile
-from manus.execution.base import AgentTool, Arguments
-from manus.execution.result import Observation
-from manus.execution.session import Resource
 
 EFFECTS = "SERVED_EFFECTS"
 """Environment variable with the folder of the files."""

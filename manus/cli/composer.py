@@ -23,7 +23,7 @@ from manus.state.errors import ManusError
 if TYPE_CHECKING:
     from prompt_toolkit.key_binding import KeyPress
 
-    from manus.execution.records.inbox import InboxMessage
+    from manus.threads.records.inbox import InboxMessage
 
 _SIGN = "» "
 _HINT = "Enter sends a message to the agent now, Tab after this run"

@@ -23,20 +23,20 @@ from manus.cli.questions import LEAVE, request_session, take_typed
 from manus.cli.screen import DONE, WARNING, Screen
 from manus.cli.settings import read_settings, with_store
 from manus.cli.start_run import resume_thread, start_run
-from manus.execution.environment.report import report_tools
-from manus.execution.sandbox.availability import describe_sandbox
 from manus.runs.configuration import resolve_workspace
 from manus.runs.options import RunOptions
+from manus.sandbox.availability import describe_sandbox
+from manus.sandbox.environment.report import report_tools
 from manus.state.errors import UsageError
 from manus.state.request import Request
-from manus.store.thread_id import NEWEST
+from manus.threads.thread_id import NEWEST
 
 if TYPE_CHECKING:
-    from manus.execution.records.inbox import InboxMessage
     from manus.graph.outcome import Outcome
     from manus.pages.trace.model import TraceRun
-    from manus.store.base import Store
-    from manus.store.threads import Thread
+    from manus.threads.base import Store
+    from manus.threads.records.inbox import InboxMessage
+    from manus.threads.thread_list import Thread
 
 _COMMANDS = {
     "new": "start a new thread",
@@ -211,7 +211,7 @@ class Conversation:
 
     def _stored_thread(self) -> Thread | None:
         """Return this thread; None before its first request."""
-        from manus.store.threads import read_thread
+        from manus.threads.thread_list import read_thread
 
         return with_store(lambda store: read_thread(store, self._thread))
 
@@ -270,7 +270,7 @@ class Conversation:
     def _switch_to(self, thread: str) -> None:
         """Make another thread the current one, and show its state."""
         from manus.cli.output import hint_in_chat, print_outcome
-        from manus.store.threads import get_thread
+        from manus.threads.thread_list import get_thread
 
         stored = with_store(lambda store: get_thread(store, thread))
         self._thread = stored.thread_id

@@ -17,10 +17,10 @@ from manus.cli.model_check import check_main_model
 from manus.cli.settings import read_settings
 from manus.config.model_settings import shown_address
 from manus.config.settings import Settings
-from manus.execution.process import scrub_environment
-from manus.execution.sandbox.interpreter import get_own_python
 from manus.prompts.formatting import size as format_size
 from manus.runs.configuration import is_installed, resolve_workspace
+from manus.sandbox.interpreter import get_own_python
+from manus.sandbox.process import scrub_environment
 from manus.state.errors import ManusError, SettingsError
 
 _MIN_FREE = 1_000_000_000
@@ -58,7 +58,7 @@ def run_checks() -> list[CheckResult]:
 
 
 def _threads(settings: Settings) -> CheckResult:
-    from manus.store.open_store import default_file, open_store
+    from manus.threads.open_store import default_file, open_store
 
     async def find_location() -> str:
         async with open_store(settings) as store:
@@ -82,8 +82,8 @@ def _storage(settings: Settings) -> CheckResult:
     from platformdirs import user_cache_path
 
     from manus.config.files import state_folder
-    from manus.execution.snapshots.rewinding import SNAPSHOTS
-    from manus.execution.workspace import OBSERVATIONS
+    from manus.threads.snapshots.rewinding import SNAPSHOTS
+    from manus.workspace.workspace import OBSERVATIONS
 
     records = state_folder() / "workspaces"
     workspace = Path(resolve_workspace(settings)).expanduser().absolute()
@@ -133,8 +133,8 @@ def _workspace(settings: Settings) -> CheckResult:
 
 def _sandbox(settings: Settings) -> CheckResult:
     """Check which sandbox programs run in, what it leaves open, and how to get a stronger one."""
-    from manus.execution.environment.report import report_tools
-    from manus.execution.sandbox.availability import probe_sandbox
+    from manus.sandbox.availability import probe_sandbox
+    from manus.sandbox.environment.report import report_tools
 
     finding = partial(CheckResult, "sandbox")
     sandbox = settings.sandbox

@@ -12,7 +12,7 @@ from manus.state.errors import ManusError
 if TYPE_CHECKING:
     from manus.config.settings import Settings
     from manus.runs.options import RunOptions
-    from manus.store.base import Store
+    from manus.threads.base import Store
 
 
 def ask_for_file_trust(args: RunOptions, settings: Settings) -> Path | None:
@@ -42,8 +42,8 @@ def _find_workspace(args: RunOptions, settings: Settings) -> Path:
 
 def _find_thread_workspace(args: RunOptions, settings: Settings) -> str | None:
     from manus.cli.settings import with_store
-    from manus.store.thread_id import NEWEST
-    from manus.store.threads import find_thread, read_thread
+    from manus.threads.thread_id import NEWEST
+    from manus.threads.thread_list import find_thread, read_thread
 
     async def read(store: Store) -> str | None:
         thread = NEWEST if args.last else args.thread or NEWEST

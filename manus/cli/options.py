@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import click
 
 from manus.runs.options import Limits
-from manus.store.thread_id import LONGEST_THREAD_ID, NEWEST
+from manus.threads.thread_id import LONGEST_THREAD_ID, NEWEST
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 _AMOUNT = re.compile(r"(\d[\d_]*\.?\d*|\.\d+)([a-z]*)", re.ASCII)

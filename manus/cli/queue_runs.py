@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 import click
 
 from manus.runs.options import RunOptions
-from manus.store.thread_id import NEWEST
+from manus.threads.thread_id import NEWEST
 
 if TYPE_CHECKING:
     from manus.config.settings import Settings
-    from manus.runs.queued_job import QueuedJob
     from manus.state.request import Request
-    from manus.store.base import Store
+    from manus.threads.base import Store
+    from manus.worker.queued_job import QueuedJob
 
 
 def queue_runs(kind: str, args: RunOptions, settings: Settings) -> int:
@@ -24,8 +24,8 @@ def queue_runs(kind: str, args: RunOptions, settings: Settings) -> int:
     import asyncio
 
     from manus.cli.questions import read_request, read_requests
-    from manus.runs.queue import check_queue
-    from manus.runs.queued_job import select_options
+    from manus.worker.queue import check_queue
+    from manus.worker.queued_job import select_options
 
     if not args.queue:
         raise click.UsageError("--each-line needs --queue")
@@ -42,8 +42,8 @@ def queue_runs(kind: str, args: RunOptions, settings: Settings) -> int:
 async def _queue(
     kind: str, args: RunOptions, settings: Settings, requests: list[Request]
 ) -> list[QueuedJob]:
-    from manus.runs.queue import open_queue
-    from manus.store.open_store import open_store
+    from manus.threads.open_store import open_store
+    from manus.worker.queue import open_queue
 
     async with open_store(settings) as store, open_queue(settings) as queue:
         thread_id = await _select_thread(args, store, kind)
@@ -64,7 +64,7 @@ async def _select_thread(args: RunOptions, store: Store, kind: str) -> str | Non
         UsageError: it belongs to the other graph.
     """
     from manus.runs.jobs import check_kind
-    from manus.store.threads import find_thread, read_thread
+    from manus.threads.thread_list import find_thread, read_thread
 
     name = NEWEST if args.last else args.thread
     if name is None:
@@ -85,7 +85,7 @@ def _create_run(
     from manus.config.context import Context
     from manus.graph.attachments import attach_files, build_input
     from manus.runs.configuration import check_workspace
-    from manus.runs.queued_job import QueuedJob, select_options
+    from manus.worker.queued_job import QueuedJob, select_options
 
     workspace = check_workspace(settings, Context(workspace=args.workspace))
     options = {**select_options(args), "workspace": os.path.realpath(workspace)}

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 from manus.cli.notes import print_note
 from manus.prompts.formatting import count, get_ending
 from manus.runs.configuration import is_installed
-from manus.runs.queue import has_queue_database, open_queue
 from manus.state.errors import UsageError
-from manus.store.threads import Thread
+from manus.threads.thread_list import Thread
+from manus.worker.queue import has_queue_database, open_queue
 
 if TYPE_CHECKING:
     from manus.config.settings import Settings
-    from manus.runs.job_queue import QueueEntry
-    from manus.store.base import Store
+    from manus.threads.base import Store
+    from manus.worker.job_queue import QueueEntry
 
 
 async def with_queue(
@@ -48,7 +48,7 @@ async def with_queue(
 
 async def _find_thread(store: Store, entry: QueueEntry) -> Thread:
     """Return the thread of a run, which need not have any checkpoint yet."""
-    from manus.store.threads import read_thread
+    from manus.threads.thread_list import read_thread
 
     run = entry.run
     thread = await read_thread(store, run.thread_id)
@@ -89,7 +89,7 @@ def cancel_runs(settings: Settings, ids: Sequence[str]) -> None:
 
 
 async def _cancel(settings: Settings, ids: Sequence[str]) -> None:
-    from manus.store.open_store import open_store
+    from manus.threads.open_store import open_store
 
     async with open_store(settings), open_queue(settings, create=False) as queue:
         entries = await queue.entries()

@@ -21,9 +21,6 @@ from manus.cli.progress import Progress
 from manus.cli.questions import ask_all, ask_for_more_steps
 from manus.cli.screen import Screen
 from manus.config.settings import Settings
-from manus.execution.environment.report import report_tools
-from manus.execution.records.inbox import InboxMessage
-from manus.execution.sandbox.availability import describe_sandbox
 from manus.graph.attachments import attach_files, find_mentioned_files
 from manus.graph.outcome import Outcome, build_outcome
 from manus.graph.state_update import reopen
@@ -32,13 +29,16 @@ from manus.runs import messages
 from manus.runs.jobs import Job, extend_steps, run_job
 from manus.runs.options import RunOptions
 from manus.runs.signals import StopSignals
+from manus.sandbox.availability import describe_sandbox
+from manus.sandbox.environment.report import report_tools
 from manus.state.agent import RunStatus, StopReason
 from manus.state.errors import StorageUnavailableError
 from manus.state.request import own_words, typed_request
 from manus.state.usage import Usage, no_usage
-from manus.store.base import Store
-from manus.store.open_store import open_store
-from manus.store.threads import find_thread
+from manus.threads.base import Store
+from manus.threads.open_store import open_store
+from manus.threads.records.inbox import InboxMessage
+from manus.threads.thread_list import find_thread
 
 log = logging.getLogger("manus.cli.run")
 

@@ -13,7 +13,7 @@ from manus.state.errors import SettingsError
 
 if TYPE_CHECKING:
     from manus.config.settings import Settings
-    from manus.store.base import Store
+    from manus.threads.base import Store
 
 T = TypeVar("T")
 
@@ -87,7 +87,7 @@ def with_store(use: Callable[[Store], Awaitable[T]], settings: Settings | None =
     """Open the configured store, await `use(store)`, close it, and return the result."""
     import asyncio
 
-    from manus.store.open_store import open_store
+    from manus.threads.open_store import open_store
 
     selected = settings or read_settings()
 

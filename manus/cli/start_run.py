@@ -6,14 +6,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from manus.runs.options import RunOptions
-from manus.store.thread_id import NEWEST
+from manus.threads.thread_id import NEWEST
 
 if TYPE_CHECKING:
     from manus.cli.run import Prepare
     from manus.config.settings import Settings
     from manus.runs.jobs import Job
     from manus.state.request import Request
-    from manus.store.base import Store
+    from manus.threads.base import Store
 
 
 def resume_thread(args: RunOptions, thread: str) -> int:

@@ -38,7 +38,7 @@ def load() -> None:
         import manus.cli.run
         import manus.graph.agent
         import manus.models.openai_chat
-        import manus.store.sqlite  # noqa: F401
+        import manus.threads.sqlite  # noqa: F401
 
 
 class _Deferred(ModuleType):

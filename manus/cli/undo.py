@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from manus.execution.workspace import Workspace
 from manus.pages.report.edits import find_edit, relative
 from manus.pages.report.files import changed_during
 from manus.pages.trace.model import TraceCall, TraceRun
@@ -14,9 +13,10 @@ from manus.prompts.formatting import fit, main_argument
 from manus.state.errors import ToolError
 from manus.tools.editor.editor import Editor
 from manus.tools.shell.commands import plain_commands
+from manus.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
-    from manus.store.base import Store
+    from manus.threads.base import Store
 
 _READ_ONLY_PROGRAMS = frozenset(
     {
@@ -46,9 +46,9 @@ async def restore_files(store: Store, thread_id: str) -> str:
 
     Returns what was done; empty if the files are not recorded, or nothing is left.
     """
-    from manus.execution.snapshots.restored_text import describe_effects, describe_files
-    from manus.store.rewind import Rewinder
-    from manus.store.threads import read_thread
+    from manus.threads.rewind import Rewinder
+    from manus.threads.snapshots.restored_text import describe_effects, describe_files
+    from manus.threads.thread_list import read_thread
 
     thread = await read_thread(store, thread_id)
     if thread is None:

@@ -15,10 +15,10 @@ from typing import Any
 from langchain_core.runnables import RunnableConfig
 
 from manus.config.context import HELD
-from manus.execution.records.base import Records
-from manus.execution.records.files import run_key
 from manus.nodes.active_run import ActiveRun
 from manus.state.errors import ThreadBusyError
+from manus.threads.records.base import Records
+from manus.threads.records.files import run_key
 
 LONGEST_WAIT = 900.0
 """Seconds that the live resources of a run stay open while it waits for a person."""

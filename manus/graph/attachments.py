@@ -16,15 +16,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from manus.execution.file_names import find_look_alikes
-from manus.execution.result import Image
-from manus.execution.text_encoding import decode
-from manus.execution.text_files import image_type, replace_file
-from manus.execution.workspace import Workspace
+from manus.calls.result import Image
 from manus.state.errors import UsageError
 from manus.state.request import Request
 from manus.state.taint import Exposure, request_fields
 from manus.tools.web.parser import extract_pdf
+from manus.workspace.file_names import find_look_alikes
+from manus.workspace.text_encoding import decode
+from manus.workspace.text_files import image_type, replace_file
+from manus.workspace.workspace import Workspace
 
 _WORD = re.compile(r"""(?<!\S)(@?)(?:'([^'\n]+)'|"([^"\n]+)"|((?:\\.|[^\s\\])+))""", re.ASCII)
 """A word, possibly quoted or escaped as terminals write the path of a dropped file."""

@@ -10,20 +10,20 @@ from langchain_core.messages import AnyMessage, HumanMessage
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from manus.config.context import HELD
-from manus.execution.records.base import Records
-from manus.execution.records.inbox import (
+from manus.graph.outcome import is_over
+from manus.graph.run_config import is_served
+from manus.nodes.active_run import ActiveRun
+from manus.state.errors import UsageError
+from manus.threads.records.base import Records
+from manus.threads.records.inbox import (
     Inbox,
     InboxMessage,
     MemoryInbox,
     list_unread,
     new_message,
 )
-from manus.execution.records.select import CHECKPOINTER, select_records
-from manus.execution.records.thread_inbox import ThreadInbox
-from manus.graph.outcome import is_over
-from manus.graph.run_config import is_served
-from manus.nodes.active_run import ActiveRun
-from manus.state.errors import UsageError
+from manus.threads.records.select import CHECKPOINTER, select_records
+from manus.threads.records.thread_inbox import ThreadInbox
 
 if TYPE_CHECKING:
     from manus.graph.run_graph import RunGraph

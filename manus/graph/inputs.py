@@ -16,12 +16,12 @@ from pydantic import ValidationError
 
 from manus.config.context import Context
 from manus.config.settings import load_settings
-from manus.execution.records.base import Records
-from manus.execution.records.select import is_database, open_database
 from manus.models.providers import REPLAY
 from manus.state.errors import UsageError
 from manus.state.messages import append_messages
 from manus.state.text import sanitize, sanitize_all
+from manus.threads.records.base import Records
+from manus.threads.records.select import is_database, open_database
 
 _RESERVED = re.compile(r"_.*|.*-.*|.*_ids?|(checkpoint|langgraph|user)(_.*)?")
 """Names of the keys that LangGraph, its servers and their clients put into a configuration: private

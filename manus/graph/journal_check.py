@@ -10,12 +10,12 @@ from langchain_core.messages import ToolMessage
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.types import PregelTask, StateSnapshot
 
-from manus.execution.approval import APPROVE
-from manus.execution.call import JOURNALLED
-from manus.execution.catalog import Catalog
-from manus.execution.journal import Claim, Journal
-from manus.execution.wrapped_call import ATTEMPT
+from manus.calls.approval import APPROVE
+from manus.calls.call import JOURNALLED
+from manus.calls.catalog import Catalog
+from manus.calls.wrapped_call import ATTEMPT
 from manus.graph.pending_calls import held_tasks
+from manus.threads.journal import Claim, Journal
 
 log = logging.getLogger("manus")
 

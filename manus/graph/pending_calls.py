@@ -9,9 +9,9 @@ from typing import Any
 from langchain_core.messages import InvalidToolCall, ToolCall, ToolMessage
 from langgraph.types import PregelTask, StateSnapshot
 
-from manus.execution.call import find_needs
-from manus.execution.catalog import Catalog
-from manus.execution.siblings import Needs, Sibling, Siblings, describe_call
+from manus.calls.call import find_needs
+from manus.calls.catalog import Catalog
+from manus.calls.siblings import Needs, Sibling, Siblings, describe_call
 from manus.state.messages import FAILED, last_assistant, list_calls, newest_answers
 
 Call = ToolCall | InvalidToolCall

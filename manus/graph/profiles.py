@@ -7,10 +7,10 @@ import re
 from dataclasses import replace
 from typing import Any
 
+from manus.calls.catalog import resolve_entry
+from manus.calls.user_tools import is_user_tool, load_user_tool
 from manus.config.profile import Profile
 from manus.config.settings import Settings, load_settings
-from manus.execution.catalog import resolve_entry
-from manus.execution.user_tools import is_user_tool, load_user_tool
 from manus.nodes.exchange.notes import BROWSER_ALWAYS, KEEPS_PLAN
 from manus.prompts import agent as prompts
 from manus.prompts import browser as browser_prompts

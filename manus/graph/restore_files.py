@@ -6,12 +6,12 @@ import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from manus.execution.records.select import CHECKPOINTER
-from manus.execution.snapshots.restored_text import describe_effects, describe_files
-from manus.execution.snapshots.rewinding import RestoredFiles
 from manus.graph.saver_threads import with_usable_saver
 from manus.nodes.active_run import ActiveRun
 from manus.state.events import FilesEvent
+from manus.threads.records.select import CHECKPOINTER
+from manus.threads.snapshots.restored_text import describe_effects, describe_files
+from manus.threads.snapshots.rewinding import RestoredFiles
 
 if TYPE_CHECKING:
     from manus.graph.run_graph import RunGraph

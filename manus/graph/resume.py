@@ -10,16 +10,18 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import StateSnapshot
 
+from manus.calls.session import Session
+from manus.calls.siblings import Siblings
 from manus.config.trust import approved_rules
-from manus.execution.records.select import CHECKPOINTER
-from manus.execution.session import Session
-from manus.execution.siblings import Siblings
 from manus.graph.journal_check import approval_digests, mark_unfinished
 from manus.graph.pending_calls import siblings_in
 from manus.graph.saver_threads import with_usable_saver
 from manus.graph.waiting import CHECKPOINT
 from manus.nodes.active_run import ActiveRun
-from manus.nodes.subgraph_config import CONTINUES, is_repeated
+from manus.nodes.subgraph_config import is_repeated
+from manus.threads.history import CONTINUES
+from manus.threads.journal import Journal
+from manus.threads.records.select import CHECKPOINTER
 
 if TYPE_CHECKING:
     from manus.graph.run_graph import RunGraph
@@ -118,7 +120,8 @@ async def _find_originals(
 ) -> None:
     """Find the tasks that the tasks of the newest checkpoint are copies of, if it is a copy.
 
-    The undo of a rewind copies a checkpoint, and the ids of its tasks change.
+    The undo of a rewind copies a checkpoint, and the ids of its tasks change. A call that had
+    started counts as started.
     """
     metadata: dict[str, Any] = {**(snapshot.metadata or {})}
     active_run.continues = metadata.get(CONTINUES, [])
@@ -128,6 +131,17 @@ async def _find_originals(
         original = await CompiledStateGraph.aget_state(graph, config)
         for copied, task in zip(snapshot.tasks, original.tasks, strict=False):
             active_run.original_tasks.setdefault(copied.id, []).append(task.id)
+            await _copy_entry(active_run.session.journal, task.id, copied.id)
+
+
+async def _copy_entry(journal: Journal, original: str, copied: str) -> None:
+    entry = journal.look_up(original)
+    if entry is None or journal.look_up(copied) is not None:
+        return
+    if entry.message is None:
+        await journal.abegin(copied, entry.claim)
+    else:
+        await journal.afinish(copied, entry.message, entry.update, entry.packed)
 
 
 def _interrupted_tasks(snapshot: StateSnapshot | None) -> set[str]:

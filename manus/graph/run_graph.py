@@ -15,10 +15,9 @@ from langgraph.graph import START
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import All, Durability, Interrupt, StateSnapshot
 
+from manus.calls.decisions import QuestionSlot
 from manus.config.context import Context
 from manus.config.profile import Profile
-from manus.execution.decisions import QuestionSlot
-from manus.execution.records.select import CHECKPOINTER, fence_saver, select_records
 from manus.graph.active_runs import ActiveRuns, StreamHandle, identify_run, lock_thread
 from manus.graph.attachments import with_uploads
 from manus.graph.chat_state import ChatStream, adapt_for_chat_uis
@@ -43,6 +42,7 @@ from manus.graph.waiting import handle_waiting
 from manus.nodes.active_run import ActiveRun, get_parent_run, open_run
 from manus.nodes.wrapping import AgentOptions
 from manus.state.errors import UsageError
+from manus.threads.records.select import CHECKPOINTER, fence_saver, select_records
 
 NO_THREAD = (
     "A graph with a checkpointer needs a thread id: pass "

@@ -10,7 +10,7 @@ from typing import Any
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
-from manus.execution.records.select import CHECKPOINTER
+from manus.threads.records.select import CHECKPOINTER
 
 _SYNCHRONOUS = ("langgraph.checkpoint.base", "langgraph.checkpoint.sqlite")
 """Modules whose `aget_tuple` raises NotImplementedError."""

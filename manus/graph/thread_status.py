@@ -17,10 +17,10 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.errors import GraphBubbleUp, GraphRecursionError
 from langgraph.types import Interrupt, StateSnapshot
 
-from manus.execution.records.select import CHECKPOINTER
 from manus.graph.outcome import format_question
 from manus.graph.saver_threads import with_usable_saver
 from manus.state.usage import no_usage
+from manus.threads.records.select import CHECKPOINTER
 
 if TYPE_CHECKING:
     from manus.graph.run_graph import RunGraph

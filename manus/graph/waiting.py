@@ -16,9 +16,8 @@ from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMes
 from langgraph.graph import END
 from langgraph.types import Command, Interrupt, PregelTask, StateSnapshot
 
-from manus.execution.approval import APPROVE
-from manus.execution.decisions import QUESTION
-from manus.execution.journal import Journal
+from manus.calls.approval import APPROVE
+from manus.calls.decisions import QUESTION
 from manus.graph.outcome import is_for_model_server
 from manus.graph.pending_calls import calls_by_task, message_in
 from manus.prompts import agent as prompts
@@ -29,6 +28,7 @@ from manus.state.messages import (
     call_ids,
     get_text,
 )
+from manus.threads.journal import Journal
 from manus.tools.ask_human import ASK_HUMAN
 
 if TYPE_CHECKING:

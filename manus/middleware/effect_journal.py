@@ -21,18 +21,8 @@ from langgraph.errors import GraphBubbleUp
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
 
+from manus.calls.packing import is_storable, pack_value, unpack_value
 from manus.config.files import state_folder
-from manus.execution.journal import UNKNOWN_EFFECT, Claim, Journal, JournalEntry
-from manus.execution.packing import is_storable, pack_value, unpack_value
-from manus.execution.records.base import Records
-from manus.execution.records.files import FileRecords
-from manus.execution.records.select import (
-    CHECKPOINTER,
-    is_database,
-    open_database,
-    select_records,
-)
-from manus.execution.records.sqlite import open_records
 from manus.middleware.recorded_calls import (
     CallKey,
     RecordedCalls,
@@ -41,6 +31,16 @@ from manus.middleware.recorded_calls import (
     digest_call,
 )
 from manus.state.errors import UsageError
+from manus.threads.journal import UNKNOWN_EFFECT, Claim, Journal, JournalEntry
+from manus.threads.records.base import Records
+from manus.threads.records.files import FileRecords
+from manus.threads.records.select import (
+    CHECKPOINTER,
+    is_database,
+    open_database,
+    select_records,
+)
+from manus.threads.records.sqlite import open_records
 
 T = TypeVar("T")
 Result = ToolMessage | Command[Any]

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from langchain_core.messages import AIMessage, BaseMessage
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 
-from manus.execution.journal import Journal
+from manus.threads.journal import Journal
 
 
 class CallKey(NamedTuple):

@@ -14,22 +14,22 @@ from langgraph.errors import GraphBubbleUp, ParentCommand
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 
+from manus.calls.call import call_tool
+from manus.calls.on_demand import mark_description
+from manus.calls.packing import is_storable
+from manus.calls.result import ToolResult
+from manus.calls.session import Session
 from manus.config.context import Context
-from manus.execution.call import call_tool
-from manus.execution.on_demand import mark_description
-from manus.execution.packing import is_storable
-from manus.execution.process_output import listener
-from manus.execution.records.select import CHECKPOINTER
-from manus.execution.result import ToolResult
-from manus.execution.session import Session
 from manus.nodes.active_run import ActiveRun, get_active_run
 from manus.nodes.context.compaction import offer_recall
 from manus.nodes.exchange.fingerprint import result_fingerprint
 from manus.nodes.handoff import parent_command
 from manus.nodes.subagent import run_delegated
+from manus.sandbox.process_output import listener
 from manus.state.agent import ToolTask
 from manus.state.events import CallEvent, ObservationEvent, OutputEvent
 from manus.state.messages import CALL_FACTS, FROM_TOOL
+from manus.threads.records.select import CHECKPOINTER
 from manus.tools.delegate import agent_at_work
 from manus.tools.mcp import load_mcp_tools
 

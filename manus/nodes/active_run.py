@@ -21,24 +21,15 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph.errors import GraphInterrupt
 from langgraph.types import Interrupt
 
+from manus.calls.catalog import Catalog, asks_for_mcp, build_catalog
+from manus.calls.downloads import read_downloads
+from manus.calls.session import Session
 from manus.config.context import Context
 from manus.config.model_settings import ModelSettings
 from manus.config.profile import Profile
 from manus.config.run_settings import RunSettings, resolve_settings
 from manus.config.settings import VISION, load_settings
 from manus.config.trust import INSTRUCTIONS, approved_rules
-from manus.execution.archive import Archive
-from manus.execution.catalog import Catalog, asks_for_mcp, build_catalog
-from manus.execution.downloads import read_downloads
-from manus.execution.journal import Journal
-from manus.execution.records.base import JournalLog
-from manus.execution.records.files import workspace_log
-from manus.execution.records.thread_inbox import ThreadInbox
-from manus.execution.session import Session
-from manus.execution.snapshots.recorder import SnapshotRecorder
-from manus.execution.snapshots.rewinding import SNAPSHOTS
-from manus.execution.snapshots.thread_files import ThreadFiles
-from manus.execution.workspace import Workspace
 from manus.models.client import ModelClient
 from manus.models.endpoint_call import RequestCache
 from manus.models.ledger import UsageLedger, check_prices
@@ -55,7 +46,16 @@ from manus.state.errors import ModelUnavailableError
 from manus.state.events import FilesEvent
 from manus.state.messages import get_text
 from manus.state.taint import HistoryFacts
+from manus.threads.archive import Archive
+from manus.threads.journal import Journal
+from manus.threads.records.base import JournalLog
+from manus.threads.records.files import workspace_log
+from manus.threads.records.thread_inbox import ThreadInbox
+from manus.threads.snapshots.recorder import SnapshotRecorder
+from manus.threads.snapshots.rewinding import SNAPSHOTS
+from manus.threads.snapshots.thread_files import ThreadFiles
 from manus.tools.remember import REMEMBER, read_memory
+from manus.workspace.workspace import Workspace
 
 KEY = "__manus_running"
 """Key of the active run in the configuration; two underscores keep it out of the checkpoints."""

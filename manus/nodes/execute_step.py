@@ -12,9 +12,9 @@ from langgraph.config import get_stream_writer
 from langgraph.errors import GraphInterrupt
 from langgraph.types import Interrupt
 
-from manus.execution.call import call_watcher
-from manus.execution.changed_files import MAX_FILES, changed_since, find_mentioned, next_tick
-from manus.execution.shared_files import SharedFiles, StepFiles, hash_files
+from manus.calls.call import call_watcher
+from manus.calls.changed_files import MAX_FILES, changed_since, find_mentioned, next_tick
+from manus.calls.shared_files import SharedFiles, StepFiles, hash_files
 from manus.nodes.active_run import ActiveRun, get_active_run
 from manus.nodes.exchange.inbox import announce_messages, receive_messages
 from manus.nodes.planning.lost_steps import record_end, record_start, report_lost_steps

@@ -10,9 +10,9 @@ from typing import Any
 from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
 from langgraph.types import Command, Send
 
-from manus.execution.egress_guard import EgressGuard
-from manus.execution.foreign_results import with_sibling_answers
-from manus.execution.siblings import Sibling
+from manus.calls.egress_guard import EgressGuard
+from manus.calls.foreign_results import with_sibling_answers
+from manus.calls.siblings import Sibling
 from manus.state.messages import as_messages
 from manus.state.taint import request_fields
 

@@ -13,9 +13,9 @@ from langgraph.runtime import Runtime
 from langgraph.types import Overwrite, StreamWriter, interrupt
 from pydantic import TypeAdapter
 
+from manus.calls.catalog import Catalog
+from manus.calls.changed_files import MAX_FILES, changed_since
 from manus.config.context import Context
-from manus.execution.catalog import Catalog
-from manus.execution.changed_files import MAX_FILES, changed_since
 from manus.nodes.active_run import ActiveRun, get_active_run
 from manus.nodes.exchange.inbox import has_unread
 from manus.nodes.exchange.loop_detection import NewestStep, find_loop, newest_step, next_loop

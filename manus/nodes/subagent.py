@@ -16,8 +16,8 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.config import get_config, get_stream_writer
 from langgraph.errors import GraphBubbleUp, GraphInterrupt
 
-from manus.execution.result import Observation
-from manus.execution.user_tools import is_user_tool
+from manus.calls.result import Observation
+from manus.calls.user_tools import is_user_tool
 from manus.nodes.active_run import ActiveRun, get_active_run
 from manus.nodes.exchange.lost_calls import record_end, record_start
 from manus.nodes.subgraph_config import continue_in_copy

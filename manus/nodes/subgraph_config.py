@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from manus.execution.records.select import CHECKPOINTER
+from manus.threads.records.select import CHECKPOINTER
 
 if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
@@ -13,9 +13,6 @@ if TYPE_CHECKING:
 
     from manus.nodes.active_run import ActiveRun
 
-CONTINUES = "continues"
-"""Metadata key of a checkpoint written by the undo of a rewind: ids of the checkpoints of which it
-is a copy, newest last. Whatever their tasks have started continues."""
 _RESUMING = "__pregel_resuming"
 _ANSWERS = "__pregel_resume_map"
 _PARENTS = "checkpoint_map"

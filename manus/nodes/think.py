@@ -12,10 +12,10 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime
 from langgraph.types import Command, Overwrite
 
+from manus.calls.changed_files import next_tick
+from manus.calls.on_demand import described_tools
+from manus.calls.siblings import Siblings
 from manus.config.context import Context
-from manus.execution.changed_files import next_tick
-from manus.execution.on_demand import described_tools
-from manus.execution.siblings import Siblings
 from manus.models.client import Reply
 from manus.nodes.active_run import ActiveRun, get_active_run, model_interrupt
 from manus.nodes.context.compaction import ThreadHistory

@@ -12,7 +12,7 @@ from langgraph.types import Command
 from manus.models.client import Reply
 
 if TYPE_CHECKING:
-    from manus.execution.wrapped_call import ToolCallWrapper
+    from manus.calls.wrapped_call import ToolCallWrapper
     from manus.nodes.active_run import ActiveRun
     from manus.nodes.context.compaction import ThreadHistory
     from manus.nodes.exchange.notes import StepNotes

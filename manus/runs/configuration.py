@@ -125,7 +125,7 @@ def check_workspace(settings: Settings, context: Context) -> Path:
     Raises:
         UsageError: the workspace cannot be created or written to.
     """
-    from manus.execution.workspace import Workspace
+    from manus.workspace.workspace import Workspace
 
     workspace = Workspace(resolve_workspace(settings, context.workspace))
     workspace.prepare()

@@ -37,6 +37,6 @@ def decide(folder: Path, *, trusted: bool) -> None:
 
 def trusts_files(folder: Path) -> bool:
     """Return whether the files of a folder are trusted. Blocking."""
-    from manus.execution.workspace import Workspace
+    from manus.workspace.workspace import Workspace
 
     return Workspace(folder).trusts_files(os.environ)

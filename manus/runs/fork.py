@@ -7,15 +7,15 @@ import secrets
 import shutil
 from pathlib import Path
 
-from manus.execution.snapshots.objects import SnapshotStore, make_ref
-from manus.execution.snapshots.restore import Restoration, plan_copy
-from manus.execution.snapshots.rewinding import SNAPSHOTS
-from manus.execution.workspace import PRIVATE, Workspace
 from manus.state.errors import StorageError, UsageError
-from manus.store.base import Store
-from manus.store.rewind import Rewinder
-from manus.store.steps import HistoryStep
-from manus.store.threads import Thread, get_thread
+from manus.threads.base import Store
+from manus.threads.rewind import Rewinder
+from manus.threads.snapshots.objects import SnapshotStore, make_ref
+from manus.threads.snapshots.restore import Restoration, plan_copy
+from manus.threads.snapshots.rewinding import SNAPSHOTS
+from manus.threads.steps import HistoryStep
+from manus.threads.thread_list import Thread, get_thread
+from manus.workspace.workspace import PRIVATE, Workspace
 
 _UNFINISHED = "manus-fork"
 """Suffix of a folder that is being filled with the files of a fork."""

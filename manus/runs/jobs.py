@@ -24,8 +24,8 @@ from manus.runs.message_chunks import StreamedText
 from manus.runs.messages import create_next_job
 from manus.runs.options import RunOptions, stored_options
 from manus.state.errors import UsageError
-from manus.store.base import Store
-from manus.store.threads import Thread, get_thread, read_thread, thread_config
+from manus.threads.base import Store
+from manus.threads.thread_list import Thread, get_thread, read_thread, thread_config
 
 REQUEST_EXCERPT = 100
 """Characters of the request stored in each checkpoint, for the list of threads."""

@@ -12,19 +12,19 @@ from typing import Any, cast
 from langgraph.channels.delta import DeltaChannel
 from langgraph.checkpoint.base import CheckpointMetadata, copy_checkpoint
 
-from manus.execution.snapshots.objects import SnapshotStore, make_ref
-from manus.execution.snapshots.rewinding import REWINDS, SNAPSHOTS
-from manus.execution.workspace import Workspace
 from manus.graph.outcome import is_over
 from manus.graph.thread_graph import build_graph
 from manus.state.errors import StorageError, ThreadBusyError
-from manus.store.base import Store, StoredThread
-from manus.store.deletion import delete_thread
-from manus.store.history import COMPACTED, is_waiting
-from manus.store.outputs import KeptOutputs
-from manus.store.serializer import wrap_full_copy
-from manus.store.thread_id import MAX_THREADS
-from manus.store.threads import Thread, read_thread, thread_config
+from manus.threads.base import Store, StoredThread
+from manus.threads.deletion import delete_thread
+from manus.threads.history import COMPACTED, is_waiting
+from manus.threads.outputs import KeptOutputs
+from manus.threads.serializer import wrap_full_copy
+from manus.threads.snapshots.objects import SnapshotStore, make_ref
+from manus.threads.snapshots.rewinding import REWINDS, SNAPSHOTS
+from manus.threads.thread_id import MAX_THREADS
+from manus.threads.thread_list import Thread, read_thread, thread_config
+from manus.workspace.workspace import Workspace
 
 _INTERNAL = ("branch:", "__")
 """Prefixes of LangGraph's own channels, which have no value between two steps."""

@@ -7,15 +7,15 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from manus.execution.records.inbox import InboxMessage, list_unread, new_message
-from manus.execution.records.thread_inbox import ThreadInbox
 from manus.graph.inbox import take_next_request
 from manus.prompts.formatting import ENDINGS, get_ending
 from manus.state.errors import UsageError
 from manus.state.request import Request
 from manus.state.taint import Exposure, request_fields
-from manus.store.base import Store
-from manus.store.threads import is_being_worked_on, read_thread
+from manus.threads.base import Store
+from manus.threads.records.inbox import InboxMessage, list_unread, new_message
+from manus.threads.records.thread_inbox import ThreadInbox
+from manus.threads.thread_list import is_being_worked_on, read_thread
 
 if TYPE_CHECKING:
     from manus.runs.jobs import Job

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from manus.execution.records.inbox import InboxMessage
-from manus.execution.snapshots.restored_text import MAX_NAMES, describe_effects, describe_files
 from manus.prompts.formatting import clean, fit, in_words
-from manus.store.rewind import Rewound
+from manus.threads.records.inbox import InboxMessage
+from manus.threads.rewind import Rewound
+from manus.threads.snapshots.restored_text import MAX_NAMES, describe_effects, describe_files
 
 _TEXT_WIDTH = 60
 """Terminal cells of a message."""

@@ -11,11 +11,11 @@ from typing import Any
 from manus.runs.fork import fork_thread
 from manus.runs.messages import read_unread
 from manus.state.errors import UsageError
-from manus.store.base import Store
-from manus.store.history import read_history
-from manus.store.rewind import Rewinder, Rewound
-from manus.store.steps import HistoryStep, find_changes, find_step, list_steps
-from manus.store.threads import Thread, get_thread
+from manus.threads.base import Store
+from manus.threads.history import read_history
+from manus.threads.rewind import Rewinder, Rewound
+from manus.threads.steps import HistoryStep, find_changes, find_step, list_steps
+from manus.threads.thread_list import Thread, get_thread
 
 
 async def history(store: Any, thread_id: str) -> list[HistoryStep]:

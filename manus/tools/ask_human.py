@@ -8,15 +8,15 @@ from typing import Any, ClassVar
 from pydantic import BaseModel, Field
 from typing_extensions import override
 
-from manus.execution.base import AgentTool, Arguments
-from manus.execution.decisions import (
+from manus.calls.base import AgentTool, Arguments
+from manus.calls.decisions import (
     QUESTION,
     ask_person,
     get_message,
     hitl_question,
     single_decision,
 )
-from manus.execution.result import Image, Observation
+from manus.calls.result import Image, Observation
 
 ASK_HUMAN = "ask_human"
 

@@ -8,19 +8,19 @@ from typing import Any, ClassVar
 from pydantic import BaseModel, Field
 from typing_extensions import override
 
-from manus.execution.base import AgentTool, Arguments
-from manus.execution.process import exit_state
-from manus.execution.result import Observation
-from manus.execution.sandbox.failure_notes import describe_git
-from manus.execution.sandbox.git_config import ConfigChange, plan_change
-from manus.execution.sandbox.sandbox import get_sandbox
-from manus.execution.workspace import WORKSPACE, Workspace
+from manus.calls.base import AgentTool, Arguments
+from manus.calls.result import Observation
+from manus.calls.session_sandbox import get_sandbox
 from manus.prompts.approval import sets_git_config
 from manus.prompts.sources import COMMAND
+from manus.sandbox.failure_notes import describe_git
+from manus.sandbox.git_config import ConfigChange, plan_change
+from manus.sandbox.process import exit_state
 from manus.state.errors import ToolError
 from manus.state.text import one_line
 from manus.tools.shell.commands import plain_commands, possible_commands
 from manus.tools.shell.shell import CommandResult, Shell
+from manus.workspace.workspace import WORKSPACE, Workspace
 
 BASH = "bash"
 _MAX_TIMEOUT = 3600.0

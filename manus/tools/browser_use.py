@@ -11,15 +11,14 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel
 from typing_extensions import override
 
+from manus.calls.base import AgentTool
+from manus.calls.result import Observation
+from manus.calls.session import Resource
 from manus.config.secret_texts import names_in
-from manus.execution.base import AgentTool
-from manus.execution.network.egress import is_loopback
-from manus.execution.result import Observation
-from manus.execution.session import Resource
-from manus.execution.workspace import WORKSPACE
 from manus.prompts.approval import LOGIN
 from manus.prompts.browser import USE
 from manus.prompts.sources import WEB
+from manus.sandbox.egress import is_loopback
 from manus.state.errors import ToolError
 from manus.tools.browser.arguments import (
     ACTING,
@@ -30,6 +29,7 @@ from manus.tools.browser.arguments import (
     BrowserArgs,
 )
 from manus.tools.web_search import SEARCH_ENGINES, WebSearchArgs, search
+from manus.workspace.workspace import WORKSPACE
 
 _IS_FILE = re.compile(
     r"(/(?!/)|\.\.?/)[^?#\ud800-\udfff]*|(?!localhost/)([\w -]+/)*[\w .-]+\.(x?html?|svg|pdf)",

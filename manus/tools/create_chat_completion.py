@@ -8,8 +8,8 @@ from pydantic import BaseModel, Field, RootModel, create_model
 from pydantic_core import to_json
 from typing_extensions import override
 
-from manus.execution.base import AgentTool, Arguments, is_model
-from manus.execution.result import Observation
+from manus.calls.base import AgentTool, Arguments, is_model
+from manus.calls.result import Observation
 
 _FIELD = "response"
 

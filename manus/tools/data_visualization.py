@@ -15,16 +15,17 @@ from platformdirs import user_cache_dir
 from pydantic import BaseModel, Field
 from typing_extensions import override
 
-from manus.execution.base import AgentTool, Arguments
-from manus.execution.process import ProcessResult, exit_state, run
-from manus.execution.result import Image, Observation
-from manus.execution.safe_open import look_at, open_file, write_private
-from manus.execution.sandbox.interpreter import get_own_python
-from manus.execution.sandbox.sandbox import Sandbox, get_sandbox
-from manus.execution.workspace import WORKSPACE, Workspace
+from manus.calls.base import AgentTool, Arguments
+from manus.calls.result import Image, Observation
+from manus.calls.session_sandbox import get_sandbox
 from manus.prompts.data import CHART
+from manus.sandbox.interpreter import get_own_python
+from manus.sandbox.process import ProcessResult, exit_state, run
+from manus.sandbox.sandbox import Sandbox
 from manus.state.errors import ToolError, ToolUnavailableError
 from manus.tools.chart.spec import Chart
+from manus.workspace.safe_open import look_at, open_file, write_private
+from manus.workspace.workspace import WORKSPACE, Workspace
 
 MAX_BYTES = 200 * 2**20
 """Maximum size of a data file, in bytes."""

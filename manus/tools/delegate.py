@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 from pydantic import BaseModel, Field
 from typing_extensions import override
 
-from manus.execution.base import AgentTool, Arguments
-from manus.execution.result import Observation
+from manus.calls.base import AgentTool, Arguments
+from manus.calls.result import Observation
 from manus.state.errors import ToolError
 
 DELEGATE = "delegate"

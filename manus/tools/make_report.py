@@ -22,13 +22,13 @@ from markupsafe import Markup
 from pydantic import BaseModel, Field
 from typing_extensions import override
 
-from manus.execution.base import AgentTool, Arguments
-from manus.execution.result import Observation
-from manus.execution.text_files import as_text, image_type, read_file, replace_file
-from manus.execution.workspace import WORKSPACE, Workspace
+from manus.calls.base import AgentTool, Arguments
+from manus.calls.result import Observation
 from manus.prompts.data import REPORT
 from manus.prompts.markdown import build_parser
 from manus.state.errors import ToolError
+from manus.workspace.text_files import as_text, image_type, read_file, replace_file
+from manus.workspace.workspace import WORKSPACE, Workspace
 
 if TYPE_CHECKING:
     from markdown_it.token import Token

@@ -9,8 +9,8 @@ from langchain_core.tools import InjectedToolArg
 from pydantic import AliasChoices, BaseModel, Field, ValidationError, field_validator
 from typing_extensions import override
 
-from manus.execution.base import AgentTool, Arguments
-from manus.execution.result import Observation
+from manus.calls.base import AgentTool, Arguments
+from manus.calls.result import Observation
 from manus.state.agent import ToolTask
 from manus.state.errors import PlanError
 from manus.state.plan import Plan, StepStatus, count_statuses, format_plan

@@ -11,16 +11,16 @@ from typing import Any, ClassVar
 from pydantic import BaseModel, Field
 from typing_extensions import override
 
-from manus.execution.base import AgentTool, Arguments
-from manus.execution.environment.tools import find_user_tools
-from manus.execution.process import ProcessResult, exit_state, run
-from manus.execution.result import Observation
-from manus.execution.safe_open import write_private
-from manus.execution.sandbox.interpreter import get_own_python
-from manus.execution.sandbox.sandbox import get_sandbox
-from manus.execution.workspace import PRIVATE, WORKSPACE, Workspace
+from manus.calls.base import AgentTool, Arguments
+from manus.calls.result import Observation
+from manus.calls.session_sandbox import get_sandbox
 from manus.prompts.sources import COMMAND
+from manus.sandbox.environment.tools import find_user_tools
+from manus.sandbox.interpreter import get_own_python
+from manus.sandbox.process import ProcessResult, exit_state, run
 from manus.state.errors import ToolError, ToolUnavailableError
+from manus.workspace.safe_open import write_private
+from manus.workspace.workspace import PRIVATE, WORKSPACE, Workspace
 
 PYTHON = "python_execute"
 OWN_PYTHON = "own_python"

@@ -10,12 +10,12 @@ from typing import Any, ClassVar
 from pydantic import BaseModel, Field
 from typing_extensions import override
 
-from manus.execution.archive import FROM, Archived
-from manus.execution.base import AgentTool, Arguments
-from manus.execution.result import Observation
+from manus.calls.base import AgentTool, Arguments
+from manus.calls.result import Observation
 from manus.prompts.sources import framed, is_outside, plain
 from manus.state.errors import ToolError, ToolUnavailableError
 from manus.state.text import one_line
+from manus.threads.archive import FROM, Archived
 from manus.tools.web.excerpt import extract_words
 
 NAME = "recall"

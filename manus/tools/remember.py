@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 from pydantic import BaseModel, Field
 from typing_extensions import override
 
+from manus.calls.base import AgentTool, Arguments
+from manus.calls.result import Observation
 from manus.config.files import data_folder, make_private_folder, write_atomically
-from manus.execution.base import AgentTool, Arguments
-from manus.execution.result import Observation
 from manus.prompts.approval import stored, stored_after
 from manus.state.errors import ToolError
 

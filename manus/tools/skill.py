@@ -19,12 +19,12 @@ from typing import Any, ClassVar
 from pydantic import BaseModel, Field
 from typing_extensions import override
 
+from manus.calls.base import AgentTool, Arguments
+from manus.calls.result import Observation
 from manus.config.trust import SKILL_FOLDERS, is_trusted
-from manus.execution.base import AgentTool, Arguments
-from manus.execution.result import Observation
-from manus.execution.safe_open import open_file
 from manus.prompts import environment_info as prompts
 from manus.state.errors import ToolError
+from manus.workspace.safe_open import open_file
 
 log = logging.getLogger("manus")
 

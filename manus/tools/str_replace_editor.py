@@ -11,15 +11,15 @@ from typing import Any, ClassVar, Literal
 from pydantic import BaseModel, Field
 from typing_extensions import override
 
-from manus.execution import workspace
-from manus.execution.base import AgentTool, Arguments
-from manus.execution.protected_names import is_protected
-from manus.execution.result import Observation
-from manus.execution.session import Resource
-from manus.execution.text_files import as_text, read_file
+from manus.calls.base import AgentTool, Arguments
+from manus.calls.result import Observation
+from manus.calls.session import Resource
 from manus.prompts.sources import WORKSPACE
 from manus.state.errors import ToolError
 from manus.tools.editor.editor import Editor
+from manus.workspace import workspace
+from manus.workspace.protected_names import is_protected
+from manus.workspace.text_files import as_text, read_file
 
 _TITLE_ROOM = 600
 """Characters reserved for the text around the lines of a view."""

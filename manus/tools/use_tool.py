@@ -1,7 +1,7 @@
 """`use_tool`: describe a tool on demand, or read a skill.
 
 A call with arguments for a tool is converted to a call of that tool before it is executed
-(`manus/execution/on_demand.py`), so only other calls arrive here.
+(`manus/calls/on_demand.py`), so only other calls arrive here.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 from pydantic import BaseModel, Field
 from typing_extensions import override
 
-from manus.execution.base import AgentTool, Arguments
-from manus.execution.catalog import USE_TOOL
-from manus.execution.result import Observation
+from manus.calls.base import AgentTool, Arguments
+from manus.calls.catalog import USE_TOOL
+from manus.calls.result import Observation
 from manus.prompts import on_demand as prompts
 from manus.state.errors import ToolError
 from manus.tools.skill import SKILL, ReadSkill

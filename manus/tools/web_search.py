@@ -15,13 +15,14 @@ from typing import Any, ClassVar, NamedTuple
 from pydantic import BaseModel, Field, SecretStr
 from typing_extensions import override
 
+from manus.calls.base import AgentTool, Arguments
+from manus.calls.result import Observation
+from manus.calls.session import Session
+from manus.calls.session_sandbox import get_egress_proxy
 from manus.config.browser_settings import SearchSettings
-from manus.execution.base import AgentTool, Arguments
-from manus.execution.network.egress_proxy import EgressProxy, get_egress_proxy
-from manus.execution.result import Observation
-from manus.execution.session import Session
 from manus.prompts.browser import SEARCH
 from manus.prompts.sources import WEB
+from manus.sandbox.egress_proxy import EgressProxy
 from manus.state.errors import ToolError
 from manus.state.text import flat, one_line
 from manus.tools.web.excerpt import excerpt

@@ -10,11 +10,12 @@ import pytest_asyncio
 from playwright.async_api import Browser as Chromium
 from playwright.async_api import async_playwright
 
+from manus.calls.session import Session
+from manus.calls.session_sandbox import get_egress_proxy
 from manus.config.browser_settings import BrowserSettings, EgressSettings
 from manus.config.settings import Settings
-from manus.execution.network.egress import EgressRules, Resolve
-from manus.execution.network.egress_proxy import EgressProxy, get_egress_proxy
-from manus.execution.session import Session
+from manus.sandbox.egress import EgressRules, Resolve
+from manus.sandbox.egress_proxy import EgressProxy
 from manus.tools.browser.browser import NAME, Browser
 from manus.tools.browser.engine import Engine, launch, open_context
 from tests.browser.driver import Driver

@@ -3,9 +3,9 @@
 import re
 from typing import Any
 
-from manus.execution.invoke import observe_call
-from manus.execution.result import Observation
-from manus.execution.session import Session
+from manus.calls.invoke import observe_call
+from manus.calls.result import Observation
+from manus.calls.session import Session
 from manus.tools.browser.browser import NAME, Browser
 from manus.tools.browser.state import browser_state
 from manus.tools.browser_use import BrowserUse

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from manus.config.browser_settings import EgressSettings
-from manus.execution.network.egress import (
+from manus.sandbox.egress import (
     EgressRefusedError,
     EgressRules,
     UnreachableError,
@@ -16,7 +16,7 @@ from manus.execution.network.egress import (
     parse_entry,
     parse_ip,
 )
-from manus.execution.network.egress_proxy import EgressProxy
+from manus.sandbox.egress_proxy import EgressProxy
 from manus.state.errors import SettingsError
 from tests.browser.site import Answer, Site
 

@@ -6,8 +6,8 @@ from urllib.parse import quote
 
 import pytest
 
+from manus.calls.session import Resource
 from manus.config.browser_settings import BrowserSettings
-from manus.execution.session import Resource
 from manus.tools.browser import browser, fields
 from tests.browser.driver import Driver
 from tests.browser.site import Answer, Site

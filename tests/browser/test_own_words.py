@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from manus.execution.invoke import observe_call
-from manus.execution.truncation import truncate
+from manus.calls.invoke import observe_call
+from manus.calls.truncation import truncate
 from manus.prompts.sources import framed
 from manus.tools.browser.state import browser_state
 from tests.browser.driver import Driver

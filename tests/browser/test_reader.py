@@ -9,8 +9,8 @@ import psutil
 import pytest
 
 from manus.config.browser_settings import EgressSettings
-from manus.execution.network.egress import EgressRules
-from manus.execution.network.egress_proxy import EgressProxy
+from manus.sandbox.egress import EgressRules
+from manus.sandbox.egress_proxy import EgressProxy
 from manus.state.errors import ToolError
 from manus.tools.web.excerpt import excerpt, split_text
 from manus.tools.web.parser import decode, extract_html

@@ -9,11 +9,11 @@ from urllib.parse import parse_qsl
 import pytest
 from pydantic import SecretStr
 
+from manus.calls.invoke import observe_call
+from manus.calls.result import Observation
+from manus.calls.session import Session
 from manus.config.browser_settings import EgressSettings, SearchSettings
 from manus.config.settings import Settings
-from manus.execution.invoke import observe_call
-from manus.execution.result import Observation
-from manus.execution.session import Session
 from manus.prompts.sources import WEB
 from manus.tools import web_search
 from manus.tools.web_search import WebSearch

@@ -167,8 +167,8 @@ async def test_a_killed_browser_is_restarted_and_closed(tmp_path: Path, site: Si
 CHILD = """
 import asyncio, sys
 from manus.tools.browser.browser import obtain_browser
-from manus.execution.session import Session
-from manus.execution.workspace import Workspace
+from manus.calls.session import Session
+from manus.workspace.workspace import Workspace
 
 async def main():
     workspace = Workspace(sys.argv[1])

@@ -16,7 +16,7 @@ import pytest
 
 from manus.config.settings import Settings
 from manus.graph.thread_graph import build_graph
-from manus.store.open_store import open_store
+from manus.threads.open_store import open_store
 from tests.cli.program import Program, Result
 from tests.flow.helpers import is_planner, is_summary, makes
 from tests.helpers.agent import assert_paired, thread_config

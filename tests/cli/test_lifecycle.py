@@ -7,13 +7,13 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from manus.execution.snapshots.objects import SnapshotStore
-from manus.execution.workspace import Workspace
+from manus.threads.snapshots.objects import SnapshotStore
+from manus.workspace.workspace import Workspace
 from tests.cli.program import Program, wait_for_file
 from tests.flow.helpers import is_planner, is_step, is_summary, makes, succeeds
 from tests.helpers.long_run import SUMMARIZER
 from tests.server import ScriptedServer, call, calls, mentions, text
-from tests.store.postgres_server import PostgresServer
+from tests.threads.postgres_server import PostgresServer
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

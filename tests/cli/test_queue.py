@@ -14,12 +14,12 @@ import psycopg
 import pytest
 
 from manus.config.settings import Settings
-from manus.runs.job_queue import QUEUE, JobQueue
-from manus.store.open_store import open_store
+from manus.threads.open_store import open_store
+from manus.worker.job_queue import QUEUE, JobQueue
 from tests.cli.program import Program, Result, wait_until
 from tests.flow.helpers import is_planner, is_summary, makes, succeeds
 from tests.server import Request, ScriptedServer, call, text
-from tests.store.postgres_server import PostgresServer, binaries
+from tests.threads.postgres_server import PostgresServer, binaries
 
 pytestmark = [
     pytest.mark.slow,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from manus.cli.entry import execute
-from manus.execution.snapshots import listing
+from manus.workspace import listing
 from tests.cli.program import Program
 from tests.cli.test_conversation import ask, user_messages
 from tests.cli.test_kill_points import trace_forks

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from manus.execution.snapshots.tree import blob_id
+from manus.workspace.tree import blob_id
 from tests.cli.program import NO_BYTECODE, Program, wait_for_file
 from tests.flow.helpers import is_planner, is_step, is_summary, makes, succeeds
 from tests.server import ScriptedServer, call, hang, text
-from tests.store.postgres_server import PostgresServer
+from tests.threads.postgres_server import PostgresServer
 
 KEY = "sk-very-secret-value-1234"
 LISTED = "ls -la; echo \"$(printf 'sk-very-%s' secret-value-1234)\""

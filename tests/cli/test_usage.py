@@ -42,9 +42,9 @@ def test_what_a_run_does_not_use_is_not_imported() -> None:
     code = (
         "import sys; from manus.cli import startup; startup.load(); "
         "from pathlib import Path; from manus.graph.profiles import find_profile; "
-        "from manus.execution.catalog import build_catalog; "
-        "from manus.execution.session import Session; "
-        "from manus.execution.workspace import Workspace; "
+        "from manus.calls.catalog import build_catalog; "
+        "from manus.calls.session import Session; "
+        "from manus.workspace.workspace import Workspace; "
         "tools = build_catalog(find_profile('manus').tools, Session(Workspace(Path.cwd()))); "
         "assert tools.schemas(); "
         "left = {'httpx', 'langsmith.types.run', 'langchain_openai.embeddings', 'playwright'}; "

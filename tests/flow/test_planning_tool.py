@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
+from manus.calls.invoke import observe_call
+from manus.calls.session import Session
 from manus.config.profile import Profile
-from manus.execution.invoke import observe_call
-from manus.execution.session import Session
-from manus.execution.workspace import Workspace
 from manus.nodes.exchange.notes import KEEPS_PLAN
 from manus.state.agent import ToolTask
 from manus.state.plan_changes import fold_plans
 from manus.tools.planning import PlanCollection, Planning, inject_plans
+from manus.workspace.workspace import Workspace
 from tests.helpers.agent import TESTER, ScriptedAgent
 from tests.helpers.long_run import SUMMARIZER
 from tests.server import ScriptedServer, call, calls, fail, mentions, text

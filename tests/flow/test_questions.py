@@ -9,8 +9,8 @@ from langgraph._internal import _constants
 from langgraph.types import Command, StateSnapshot, interrupt
 from pydantic import BaseModel
 
-from manus.execution.base import AgentTool
-from manus.execution.result import Observation
+from manus.calls.base import AgentTool
+from manus.calls.result import Observation
 from manus.graph import build_flow
 from manus.graph.outcome import Outcome, format_question
 from manus.graph.state_update import reopen

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
-from manus.execution.changed_files import changed_since, find_mentioned
+from manus.calls.changed_files import changed_since, find_mentioned
 from manus.graph.profiles import SWE
 from manus.nodes.planning.scheduling import choose_steps, write_same
 from manus.state.plan_changes import create

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from manus.execution.shared_files import names_written_in
+from manus.calls.shared_files import names_written_in
 from tests.flow.helpers import ScriptedFlow, free, is_step, is_summary, makes, succeeds
 from tests.flow.test_questions import answer, asks, questions
 from tests.server import Request, call, text

@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 from langgraph.types import Command
 
-from manus.execution.archive import Archive
-from manus.execution.records.files import load_key, workspace_log
-from manus.execution.records.seal import Seal
-from manus.execution.workspace import Workspace
 from manus.nodes.context.turns import is_summary
 from manus.prompts import compaction as prompts
+from manus.threads.archive import Archive
+from manus.threads.records.files import load_key, workspace_log
+from manus.threads.records.seal import Seal
+from manus.workspace.workspace import Workspace
 from tests.helpers.agent import ScriptedAgent, assert_paired, thread_config
 from tests.helpers.child import REQUEST, killed_when, start_run
 from tests.server import call, calls, hang, mentions, text

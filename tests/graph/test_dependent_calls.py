@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from langgraph.types import Command
 
-from manus.execution.base import AgentTool
-from manus.execution.result import Observation
-from manus.execution.session import Resource
+from manus.calls.base import AgentTool
+from manus.calls.result import Observation
+from manus.calls.session import Resource
 from manus.graph import build_agent
 from manus.state.messages import FAILED
 from tests.helpers import tools

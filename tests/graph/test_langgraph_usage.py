@@ -14,7 +14,7 @@ from langgraph.types import Command
 
 from manus import build_agent
 from manus.scripted import ScriptedModel
-from manus.store.sqlite import SqliteStore
+from manus.threads.sqlite import SqliteStore
 from tests.helpers.agent import ScriptedAgent, thread_config
 from tests.server import call, text
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from manus.execution.catalog import BUILT_IN, build_catalog
-from manus.execution.session import Session
-from manus.execution.workspace import Workspace
+from manus.calls.catalog import BUILT_IN, build_catalog
+from manus.calls.session import Session
 from manus.graph import build_agent, build_flow
 from manus.graph.profiles import PROFILES, all_executors, all_profiles, find_profile
 from manus.prompts import render
 from manus.state.errors import SettingsError
+from manus.workspace.workspace import Workspace
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -22,7 +22,7 @@ from manus.graph.run_graph import RunGraph
 from manus.graph.state_update import reopen
 from manus.scripted import ScriptedModel
 from manus.state.errors import ThreadBusyError
-from manus.store.sqlite import SqliteStore
+from manus.threads.sqlite import SqliteStore
 from tests.flow.helpers import is_planner, is_step, is_summary, makes, succeeds
 from tests.helpers.agent import TESTER, ScriptedAgent, thread_config
 from tests.server import ScriptedServer, call, hang, text

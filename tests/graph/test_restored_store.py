@@ -10,7 +10,7 @@ import pytest
 from langchain_core.messages import RemoveMessage
 from langgraph.types import Command
 
-from manus.store.sqlite import open_sqlite
+from manus.threads.sqlite import open_sqlite
 from tests.flow.helpers import ScriptedFlow, free, makes, succeeds
 from tests.graph.test_delegate import COUNT, HELPER, NAME
 from tests.helpers.agent import DELEGATOR, ScriptedAgent

@@ -9,11 +9,11 @@ from langchain_core.tools import BaseTool
 from pydantic import BaseModel, Field
 from typing_extensions import override
 
-from manus.execution.base import AgentTool, Arguments
-from manus.execution.call import call_tool
-from manus.execution.catalog import Catalog
-from manus.execution.result import Observation, ToolResult
-from manus.execution.session import Resource, Session
+from manus.calls.base import AgentTool, Arguments
+from manus.calls.call import call_tool
+from manus.calls.catalog import Catalog
+from manus.calls.result import Observation, ToolResult
+from manus.calls.session import Resource, Session
 from manus.state.agent import ToolTask
 
 

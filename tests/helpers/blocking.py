@@ -12,5 +12,5 @@ def nothing_blocks() -> Iterator[None]:
     with blockbuster_ctx(scanned_modules=["manus"]) as guard:
         guard.functions["os.stat"].deactivate()  # as configured by the LangGraph server
         # must not be cancelled between the removal of the file and the release of the lock
-        guard.functions["os.unlink"].can_block_in("manus/store/thread_lock.py", {"hold_file"})
+        guard.functions["os.unlink"].can_block_in("manus/threads/thread_lock.py", {"hold_file"})
         yield

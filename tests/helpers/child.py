@@ -28,7 +28,7 @@ from langchain_core.runnables import RunnableConfig
 from manus.config.context import Context
 from manus.config.settings import Settings
 from manus.graph import build_agent, build_flow
-from manus.store.open_store import open_store
+from manus.threads.open_store import open_store
 from tests.flow.helpers import SECOND
 from tests.helpers.agent import DELEGATOR, TESTER, ScriptedAgent, thread_config
 

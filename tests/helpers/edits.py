@@ -4,9 +4,9 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-from manus.execution.catalog import Catalog
-from manus.execution.result import Observation
-from manus.execution.session import Session
+from manus.calls.catalog import Catalog
+from manus.calls.result import Observation
+from manus.calls.session import Session
 from manus.tools.str_replace_editor import StrReplaceEditor
 
 Edit = Callable[..., Awaitable[Observation]]

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from manus.models import refusals, tokens, window_watch
-from manus.store.sqlite import SqliteStore, open_sqlite
+from manus.threads.sqlite import SqliteStore, open_sqlite
 from tests.flow.helpers import SECOND, ScriptedFlow
 from tests.helpers.agent import CONSULTER, TESTER, ScriptedAgent
 from tests.server import ScriptedServer
-from tests.store.postgres_server import PostgresServer, running
+from tests.threads.postgres_server import PostgresServer, running
 
 
 @pytest.fixture(autouse=True)

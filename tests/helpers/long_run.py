@@ -10,11 +10,11 @@ import re
 from typing import Any, NamedTuple
 
 from manus.config.profile import Profile
-from manus.execution.archive import Archive
-from manus.execution.workspace import Workspace
 from manus.graph.outcome import Outcome
 from manus.prompts import compaction as prompts
 from manus.state.messages import get_text
+from manus.threads.archive import Archive
+from manus.workspace.workspace import Workspace
 from tests.helpers.agent import ScriptedAgent
 from tests.server import Message, Request, call, calls, mentions, text, tokens
 

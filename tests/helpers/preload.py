@@ -8,7 +8,7 @@ from pathlib import Path
 
 import manus.cli
 import manus.runs
-from manus.execution.catalog import build_catalog
+from manus.calls.catalog import build_catalog
 from manus.graph import build_agent, build_flow
 from manus.graph.profiles import PROFILES
 from manus.models.tls import ssl_context
@@ -20,14 +20,14 @@ MODULES = (
     "httpcore2",
     "jiter",
     "langchain_openai",
-    "manus.execution.snapshots.restore",
+    "manus.threads.snapshots.restore",
     "manus.models.openai_chat",
     "manus.pages.report.page",
     "manus.pages.trace.as_text",
     "manus.pages.ui",
-    "manus.store.postgres_store",
-    "manus.store.sqlite",
-    "manus.store.threads",
+    "manus.threads.postgres_store",
+    "manus.threads.sqlite",
+    "manus.threads.thread_list",
     "markdown_it",
     "openai.lib.streaming.chat",
     "openai.resources.chat.completions",

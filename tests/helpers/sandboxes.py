@@ -13,7 +13,7 @@ import pytest
 
 from manus.config.safety_settings import SandboxSettings
 from manus.config.settings import Settings
-from manus.execution.sandbox.availability import probe_sandbox
+from manus.sandbox.availability import probe_sandbox
 from manus.state.errors import ToolUnavailableError
 
 Kind = Literal["bubblewrap", "landlock", "none"]

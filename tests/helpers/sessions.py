@@ -3,11 +3,11 @@
 from pathlib import Path
 from typing import Any
 
+from manus.calls.session import Session
 from manus.config.profile import Profile
 from manus.config.run_settings import resolve_settings
 from manus.config.settings import Settings
-from manus.execution.session import Session
-from manus.execution.workspace import Workspace
+from manus.workspace.workspace import Workspace
 from tests.helpers.sandboxes import with_sandbox
 
 

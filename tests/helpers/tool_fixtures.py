@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser, async_playwright
 
+from manus.calls.session import Session
 from manus.config.browser_settings import BrowserSettings
-from manus.execution.session import Session
 from manus.tools.browser.engine import launch
 from tests.helpers.edits import Edit, build_editor
 from tests.helpers.sessions import session_in

@@ -6,9 +6,9 @@ from typing import Any
 from langchain_core.messages import HumanMessage
 from pydantic import BaseModel, Field
 
-from manus.execution.base import AgentTool, Arguments
-from manus.execution.result import Image, Observation
-from manus.execution.session import Resource
+from manus.calls.base import AgentTool, Arguments
+from manus.calls.result import Image, Observation
+from manus.calls.session import Resource
 from manus.state.errors import ToolError
 from tests.helpers.processes import until
 

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from manus.execution.snapshots.objects import Author
+from manus.threads.snapshots.objects import Author
 
 
 @dataclass

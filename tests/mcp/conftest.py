@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from manus.calls.catalog import Catalog, build_catalog
+from manus.calls.session import Session
 from manus.config.mcp_settings import McpServer
 from manus.config.profile import Profile
 from manus.config.safety_settings import SandboxSettings
 from manus.config.settings import Settings
-from manus.execution.catalog import Catalog, build_catalog
-from manus.execution.session import Session
 from manus.tools.mcp import load_mcp_tools
 from tests.helpers.sessions import session_in
 

@@ -10,8 +10,8 @@ from unittest.mock import AsyncMock
 import psutil
 import pytest
 
+from manus.calls.base import AgentTool
 from manus.config.mcp_settings import McpServer
-from manus.execution.base import AgentTool
 from manus.state.errors import SettingsError
 from manus.tools.mcp import load_mcp_tools
 from manus.tools.mcp.pins import trust

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from manus.calls.catalog import Catalog
 from manus.config.mcp_settings import McpServer
-from manus.execution.catalog import Catalog
 from manus.graph import build_agent
 from manus.tools.mcp import load_mcp_tools
 from tests.helpers.agent import ScriptedAgent

@@ -24,10 +24,10 @@ from manus.cli.commands.mcp import list_servers
 from manus.config.mcp_settings import McpServer
 from manus.config.safety_settings import SandboxSettings
 from manus.config.settings import Settings
-from manus.execution.workspace import Workspace
 from manus.mcp_server import TOKEN, open_tools, serve_http
 from manus.state.errors import UsageError
 from manus.tools.mcp.sdk import connect_address, serve_streams
+from manus.workspace.workspace import Workspace
 from tests.cli.program import wait_for_file
 from tests.helpers.processes import processes_in, until
 from tests.helpers.sandboxes import Kind, with_sandbox

@@ -15,7 +15,7 @@ from manus.middleware import EffectJournal
 from manus.state.errors import StorageError, UsageError
 from tests.helpers.child import Process, fork_call, killed_when
 from tests.middleware.agents import CONFIG, Call, Setup, observations
-from tests.store.postgres_server import PostgresServer, binaries
+from tests.threads.postgres_server import PostgresServer, binaries
 
 START = {"messages": [("user", "Go.")]}
 needs_postgres = pytest.mark.skipif(binaries() is None, reason="PostgreSQL is not installed")

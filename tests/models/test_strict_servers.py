@@ -13,7 +13,7 @@ import pytest
 from manus.graph.inbox import send_message
 from manus.graph.profiles import PROFILES as AGENTS
 from manus.prompts import compaction
-from manus.store.sqlite import open_sqlite
+from manus.threads.sqlite import open_sqlite
 from tests.flow.helpers import ScriptedFlow, makes, succeeds
 from tests.helpers.agent import ScriptedAgent, assert_paired
 from tests.helpers.tools import RED_DOT

@@ -16,7 +16,6 @@ from langchain_core.messages import (
 )
 
 from manus.config.model_settings import ModelSettings
-from manus.execution.workspace import Workspace
 from manus.models.chat_models import build_model
 from manus.models.tokens import calibrate, estimate_message, estimate_text, get_window, learn_window
 from manus.nodes.context.compaction import existing_notes, replace_with_notes, select_evicted
@@ -25,6 +24,7 @@ from manus.nodes.context.truncation import ContextWindow, RenderedHistory, fit_m
 from manus.nodes.context.turns import SUMMARY
 from manus.state.errors import ContextOverflowError
 from manus.state.messages import append_messages
+from manus.workspace.workspace import Workspace
 from tests.helpers.agent import assert_paired
 from tests.helpers.tools import RED_DOT
 

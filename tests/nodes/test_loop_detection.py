@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
-from manus.execution.result import Image, Observation
+from manus.calls.result import Image, Observation
 from manus.nodes.exchange.fingerprint import call_fingerprint, result_fingerprint
 from manus.nodes.exchange.loop_detection import POLLS, find_loop, newest_step, next_loop
 from manus.state.agent import MAX_ENTRIES, Loop, TrailEntry, append_entries

@@ -11,7 +11,7 @@ import pytest_asyncio
 
 from manus.config.context import Context
 from manus.graph.outcome import Outcome
-from manus.store.sqlite import SqliteStore, open_sqlite
+from manus.threads.sqlite import SqliteStore, open_sqlite
 from tests.helpers.agent import ScriptedAgent, thread_config
 from tests.providers.anthropic import Anthropic
 from tests.providers.azure import Azure

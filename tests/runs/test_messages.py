@@ -4,7 +4,7 @@ import asyncio
 
 from manus.runs.messages import read_inbox, send, will_be_read
 from manus.state.request import Request
-from manus.store.base import Store
+from manus.threads.base import Store
 from tests.helpers.agent import ScriptedAgent
 from tests.server import text
 

@@ -17,16 +17,16 @@ from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
 from manus import build_agent, fork, history, open_postgres, open_sqlite, rewind
-from manus.execution.workspace import Workspace
 from manus.pages.trace.reading import read_trace
 from manus.state.errors import ThreadBusyError, UsageError
 from manus.state.usage import Budget, sum_tokens
-from manus.store.base import Store
+from manus.threads.base import Store
+from manus.workspace.workspace import Workspace
 from tests.flow.helpers import SECOND, ScriptedFlow, free, makes, succeeds
 from tests.helpers.agent import TESTER, ScriptedAgent
 from tests.helpers.processes import until
 from tests.server import Call, Message, ScriptedServer, call, text, tokens
-from tests.store.postgres_server import binaries
+from tests.threads.postgres_server import binaries
 
 SHELL = replace(TESTER, name="shell", tools=(*TESTER.tools, "bash", "delegate"))
 
@@ -170,7 +170,7 @@ KILLED = """
 import asyncio, os, sys
 from pathlib import Path
 from manus import open_sqlite, rewind
-from manus.store.rewind import Rewinder
+from manus.threads.rewind import Rewinder
 
 async def die(*_, **__):
     os.kill(os.getpid(), 9)

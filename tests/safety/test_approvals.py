@@ -12,8 +12,8 @@ import pytest
 from langchain_core.messages import AIMessage
 from langgraph.types import Command, interrupt
 
+from manus.calls.decisions import read_answer
 from manus.config.safety_settings import matches
-from manus.execution.decisions import read_answer
 from tests.flow.helpers import ScriptedFlow, makes, succeeds
 from tests.helpers.agent import ScriptedAgent, assert_paired, thread_config
 from tests.helpers.child import REQUEST, killed_when, start_run

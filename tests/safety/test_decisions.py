@@ -8,7 +8,7 @@ import pytest
 from langchain_core.tools import tool
 from langgraph.types import Command
 
-from manus.execution.decisions import edited_arguments, read_answer
+from manus.calls.decisions import edited_arguments, read_answer
 from tests.helpers.agent import ScriptedAgent
 from tests.mcp.conftest import ASKING
 from tests.server import call, text

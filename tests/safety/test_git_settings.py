@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from manus.calls.session import Session
 from manus.config.safety_settings import SandboxSettings
 from manus.config.settings import Settings
-from manus.execution.session import Session
 from manus.tools.bash import Bash
 from tests.helpers.sandboxes import Kind
 from tests.helpers.sessions import session_in

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from manus.calls.user_tools import load_user_tool
 from manus.config.safety_settings import SandboxSettings
 from manus.config.settings import Settings
-from manus.execution.sandbox.own_code import find_own_code
-from manus.execution.user_tools import load_user_tool
+from manus.sandbox.own_code import find_own_code
 from manus.state.errors import ToolUnavailableError
 from manus.tools.bash import Bash
 from tests.helpers.sandboxes import Kind

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from manus.calls.session import Session
 from manus.config.safety_settings import SandboxSettings
 from manus.config.settings import Settings
-from manus.execution.session import Session
 from manus.tools.bash import Bash
 from manus.tools.python_execute import PythonExecute
 from tests.helpers.sandboxes import Kind

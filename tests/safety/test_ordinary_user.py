@@ -15,7 +15,7 @@ RUNS = {
     "escapes": ["tests/safety/escape"],
     "carriers": ["tests/safety/test_carriers.py", "--all-sandboxes", "--exhaustive"],
     "places": ["tests/safety/test_injection.py", "tests/safety/test_everyday.py", "--exhaustive"],
-    "files": ["tests/safety/test_git_settings.py", "tests/execution/test_user_tools.py"],
+    "files": ["tests/safety/test_git_settings.py", "tests/calls/test_user_tools.py"],
     "processes": ["tests/safety/test_supervisor.py"],
 }
 

@@ -19,7 +19,7 @@ import pytest
 
 from manus.config.safety_settings import SandboxSettings
 from manus.config.settings import Settings
-from manus.execution.sandbox.host_programs import find_host_program
+from manus.sandbox.host_programs import find_host_program
 from manus.tools.bash import Bash
 from manus.tools.python_execute import PythonExecute
 from tests.helpers.sandboxes import Kind

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from manus.execution.protected_names import is_protected, starts_by_itself
+from manus.workspace.protected_names import is_protected, starts_by_itself
 
 PROTECTED = (
     *(".env", "app/.env.production", ".envrc", ".git/hooks/pre-commit.sample", "sub/.git"),

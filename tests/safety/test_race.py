@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from manus.execution.workspace import Workspace
 from manus.state.errors import ToolError
 from manus.tools.browser.fields import _build_payload
 from manus.tools.chart.table import read_table
 from manus.tools.editor.editor import Editor
+from manus.workspace.workspace import Workspace
 
 ROUNDS = 400
 """Eight openings each."""

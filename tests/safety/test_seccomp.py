@@ -6,7 +6,7 @@ import struct
 
 import pytest
 
-from manus.execution.sandbox.seccomp import (
+from manus.sandbox.seccomp import (
     HOST_IPC_RULES,
     HOST_NETWORK_RULES,
     LOCAL_SOCKET_RULES,

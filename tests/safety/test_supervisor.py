@@ -9,8 +9,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from manus.execution.sandbox.landlock import SUPERVISOR
-from manus.execution.session import Session
+from manus.calls.session import Session
+from manus.sandbox.landlock import SUPERVISOR
 from manus.tools.bash import Bash
 from manus.tools.python_execute import PythonExecute
 from tests.helpers.processes import lives, until

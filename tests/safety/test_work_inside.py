@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from manus.calls.session import Session
 from manus.config.files import write_atomically
 from manus.config.safety_settings import SandboxSettings
 from manus.config.settings import Settings
-from manus.execution.safe_open import write_file
-from manus.execution.session import Session
 from manus.tools.bash import Bash
 from manus.tools.python_execute import PythonExecute
+from manus.workspace.safe_open import write_file
 from tests.browser.driver import Driver
 from tests.browser.site import Site
 from tests.helpers.port import free_port

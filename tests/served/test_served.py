@@ -15,7 +15,7 @@ from benchmarks.served.cluster import start_cluster
 from benchmarks.served.environment import find_missing, find_python
 from benchmarks.served.instance import TOKEN, Instance
 from benchmarks.served.scenarios import answered_elsewhere, cancelled, killed
-from tests.store.postgres_server import PostgresServer
+from tests.threads.postgres_server import PostgresServer
 
 MISSING = find_missing()
 ROOT = Path(__file__).resolve().parents[2]

@@ -12,13 +12,13 @@ from langgraph_sdk import get_client
 from manus import build_agent
 from manus.config.context import Context
 from manus.config.settings import Settings
-from manus.store.open_store import open_store
+from manus.threads.open_store import open_store
 from tests.helpers.agent import thread_config
 from tests.helpers.processes import until
 from tests.server import ScriptedServer, call, text
 from tests.server_api.dev_server import serving
 from tests.server_api.studio import Studio, is_there
-from tests.store.postgres_server import PostgresServer, binaries
+from tests.threads.postgres_server import PostgresServer, binaries
 
 pytestmark = [
     pytest.mark.slow,

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
+from manus.calls.egress_guard import EgressGuard
 from manus.config.run_settings import resolve_settings
 from manus.config.settings import Settings
-from manus.execution.egress_guard import EgressGuard
 from manus.prompts.sources import AGENT, COMMAND, FILE, MCP, WEB, WORKSPACE
 from manus.state.messages import SOURCE, last_request
 from manus.state.request import all_own_words

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from manus.execution.session import Session
+from manus.calls.session import Session
 from manus.tools.bash import Bash
 from tests.helpers.processes import lives, until
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from manus.execution.session import Resource, Session
-from manus.execution.workspace import Workspace
+from manus.calls.session import Resource, Session
 from manus.tools.str_replace_editor import StrReplaceEditor
+from manus.workspace.workspace import Workspace
 from tests.helpers.child import FORKS
 from tests.helpers.edits import Edit, build_editor, get_error, get_output, names_in
 

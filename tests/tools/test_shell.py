@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from manus.execution.process import run, scrub_environment
-from manus.execution.process_output import HEAD, TAIL, Capture
-from manus.execution.session import Session
+from manus.calls.session import Session
+from manus.sandbox.process import run, scrub_environment
+from manus.sandbox.process_output import HEAD, TAIL, Capture
 from manus.tools.python_execute import PythonExecute
 from tests.helpers.processes import lives
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from manus.calls.catalog import build_catalog
 from manus.config.run_settings import resolve_settings
 from manus.config.settings import Settings
 from manus.config.trust import trust
-from manus.execution.catalog import build_catalog
 from manus.nodes.exchange.environment_info import describe_environment
 from manus.tools.skill import find_skills, parse_skill
 from tests.helpers.agent import TESTER, ScriptedAgent

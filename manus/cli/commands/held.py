@@ -19,11 +19,11 @@ def held(names: tuple[str, ...], workspace: str | None) -> int:
     """
     from manus.cli.screen import Screen
     from manus.cli.settings import read_settings
-    from manus.execution.sandbox.held_files import bring_back, list_held
-    from manus.execution.workspace import Workspace
     from manus.prompts.formatting import clean
     from manus.runs.configuration import resolve_workspace
+    from manus.sandbox.held_files import bring_back, list_held
     from manus.state.errors import UsageError
+    from manus.workspace.workspace import Workspace
 
     screen = Screen(quiet=False)
     target = Workspace(Path(resolve_workspace(read_settings(), workspace)))

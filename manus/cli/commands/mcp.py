@@ -41,13 +41,13 @@ async def list_servers(settings: Settings) -> bool:
     """Print the servers and their tools; return whether all enabled servers are available."""
     import tempfile
 
+    from manus.calls.catalog import MCP, Catalog
+    from manus.calls.session import Session
     from manus.config.profile import Profile
     from manus.config.run_settings import resolve_settings
-    from manus.execution.catalog import MCP, Catalog
-    from manus.execution.session import Session
-    from manus.execution.workspace import Workspace
     from manus.prompts.formatting import flat
     from manus.tools.mcp.tools import get_tools, update
+    from manus.workspace.workspace import Workspace
 
     catalog = Catalog()
     profile = Profile("mcp", "Lists the servers.", (MCP,), "", "")

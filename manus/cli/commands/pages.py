@@ -14,7 +14,7 @@ from manus.cli.options import PORT, thread_argument
 from manus.runs.options import RunOptions
 
 if TYPE_CHECKING:
-    from manus.store.base import Store
+    from manus.threads.base import Store
 
 _port = click.option(
     "--port", metavar="N", type=PORT, default=0, help="Port on 127.0.0.1. [default: any free port]"
@@ -60,7 +60,7 @@ async def _page(store: Store, prefix: str) -> tuple[str, str]:
     """Return the thread's full id and its report as HTML."""
     from manus.pages.report.page import page
     from manus.pages.trace.reading import read_trace
-    from manus.store.threads import find_thread, is_being_worked_on
+    from manus.threads.thread_list import find_thread, is_being_worked_on
 
     thread = await find_thread(store, prefix)
     is_running = await is_being_worked_on(store, thread)
@@ -100,7 +100,7 @@ def _serve(port: int, *, show: bool, watched: str | None = None, **options: Any)
     startup.load()
     from manus.pages.ui.backend import PageBackend
     from manus.pages.ui.server import serve
-    from manus.store.threads import find_thread, read_thread
+    from manus.threads.thread_list import find_thread, read_thread
 
     async def serve_pages(store: Store) -> None:
         path = ""

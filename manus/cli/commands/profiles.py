@@ -10,9 +10,9 @@ import click
 @click.command()
 def profiles() -> int:
     """List the agent profiles."""
+    from manus.calls.catalog import entry_name
     from manus.cli.output import print_output
     from manus.cli.settings import read_settings
-    from manus.execution.catalog import entry_name
     from manus.graph.profiles import PROFILES, all_profiles
     from manus.prompts.formatting import count, flat
 

@@ -11,10 +11,10 @@ import click
 from manus.cli.options import last_option, resolve_thread, thread_id
 
 if TYPE_CHECKING:
-    from manus.store.base import Store
-    from manus.store.rewind import Rewound
-    from manus.store.steps import HistoryStep
-    from manus.store.threads import Thread
+    from manus.threads.base import Store
+    from manus.threads.rewind import Rewound
+    from manus.threads.steps import HistoryStep
+    from manus.threads.thread_list import Thread
 
 _FOLDER = click.Path(file_okay=False, path_type=Path)
 
@@ -34,11 +34,11 @@ def history(thread: str | None, last: bool, json: bool) -> int:
 
 async def _history(store: Store, prefix: str, *, as_json: bool) -> None:
     from manus.cli.output import print_json, print_output
-    from manus.execution.snapshots.restored_text import join_names
     from manus.prompts.formatting import fit, flat
     from manus.runs.time_travel import history as list_history
-    from manus.store.rewind import list_steps_ahead
-    from manus.store.threads import get_thread
+    from manus.threads.rewind import list_steps_ahead
+    from manus.threads.snapshots.restored_text import join_names
+    from manus.threads.thread_list import get_thread
 
     thread = await get_thread(store, prefix)
     steps = await list_history(store, thread.thread_id)
@@ -94,7 +94,7 @@ def rewind(thread: str | None, last: bool, to: int | None, undo: bool, theirs: b
 
 async def _rewind(store: Store, prefix: str, to: int | None, *, theirs: bool) -> bool:
     from manus.runs.time_travel import rewind
-    from manus.store.threads import get_thread
+    from manus.threads.thread_list import get_thread
 
     thread = await get_thread(store, prefix)
     result = await rewind(store, thread.thread_id, to, undo=to is None, theirs=theirs)
@@ -124,7 +124,7 @@ def fork(thread: str | None, last: bool, at: int | None, workspace: Path | None)
 async def _fork(store: Store, prefix: str, at: int, workspace: Path | None) -> None:
     from manus.cli.screen import Screen
     from manus.runs.time_travel import fork as copy_thread
-    from manus.store.threads import get_thread
+    from manus.threads.thread_list import get_thread
 
     thread = await get_thread(store, prefix)
     new_id = await copy_thread(store, thread.thread_id, at, workspace=workspace)
@@ -140,7 +140,7 @@ def _report(thread: Thread, headline: str, result: Rewound) -> None:
     from manus.cli.screen import Screen
     from manus.cli.settings import read_settings
     from manus.runs.rewind_text import describe_rewound
-    from manus.store.rewind import find_repository_head
+    from manus.threads.rewind import find_repository_head
 
     screen = Screen(quiet=False)
     screen.paragraph(headline, "bold")

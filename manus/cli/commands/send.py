@@ -9,12 +9,12 @@ import click
 
 from manus.cli.notes import print_note
 from manus.cli.options import last_option, thread_id
-from manus.store.thread_id import NEWEST
+from manus.threads.thread_id import NEWEST
 
 if TYPE_CHECKING:
-    from manus.execution.records.inbox import InboxMessage
     from manus.state.request import Request
-    from manus.store.base import Store
+    from manus.threads.base import Store
+    from manus.threads.records.inbox import InboxMessage
 
 
 @click.command()
@@ -58,7 +58,7 @@ def _split(words: tuple[str, ...], *, last: bool) -> tuple[str, tuple[str, ...]]
 async def _send(store: Store, prefix: str, request: Request, *, queue: bool, as_json: bool) -> None:
     from manus.cli.output import print_json
     from manus.runs.messages import send as send_message
-    from manus.store.threads import find_thread
+    from manus.threads.thread_list import find_thread
 
     thread = await find_thread(store, prefix)
     message = await send_message(store, thread, request, queue=queue)
@@ -72,7 +72,7 @@ async def _send(store: Store, prefix: str, request: Request, *, queue: bool, as_
 async def _describe_effect(store: Store, thread_id: str, message: InboxMessage) -> tuple[str, bool]:
     """Return when the message will be read, and whether the active run reads it."""
     from manus.runs.messages import will_be_read
-    from manus.store.threads import get_thread
+    from manus.threads.thread_list import get_thread
 
     thread = shlex.quote(thread_id)
     if (await get_thread(store, thread_id)).status == "waiting":
@@ -96,7 +96,7 @@ def _command(thread: str) -> str:
 async def _list(store: Store, prefix: str, *, as_json: bool) -> None:
     from manus.cli.output import print_json, print_output
     from manus.runs.messages import read_unread
-    from manus.store.threads import find_thread
+    from manus.threads.thread_list import find_thread
 
     thread = await find_thread(store, prefix)
     messages = await read_unread(store, thread)
@@ -120,7 +120,7 @@ async def _withdraw(store: Store, prefix: str, message_id: str, *, as_json: bool
     from manus.cli.output import print_json
     from manus.prompts.formatting import flat
     from manus.runs.messages import withdraw
-    from manus.store.threads import find_thread
+    from manus.threads.thread_list import find_thread
 
     message = await withdraw(store, await find_thread(store, prefix), message_id)
     if as_json:

@@ -57,10 +57,10 @@ def trust(folder: Path, mcp: str | None, remove: bool) -> int:
 
     Trust ends when any of them changes.
     """
+    from manus.calls.downloads import forget_downloads
     from manus.config.trust import trust as save_trust
-    from manus.execution.downloads import forget_downloads
-    from manus.execution.workspace import Workspace
     from manus.state.errors import UsageError
+    from manus.workspace.workspace import Workspace
 
     try:
         if mcp is not None:

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from manus.config.settings import Settings
     from manus.graph.outcome import Outcome
     from manus.runs.maintenance import MaintenanceReport
-    from manus.store.base import Store
-    from manus.store.threads import Thread
+    from manus.threads.base import Store
+    from manus.threads.thread_list import Thread
 
 
 _MAX_NAMES = 8
@@ -90,7 +90,7 @@ def threads(
 async def _list(store: Store, settings: Settings, limit: int, *, as_json: bool) -> None:
     from manus.cli.output import print_json
     from manus.cli.queued_threads import with_queue
-    from manus.store.sizes import measure_threads
+    from manus.threads.sizes import measure_threads
 
     threads = []
     for recent_id in await store.recent(limit):
@@ -110,7 +110,7 @@ async def _look_up(store: Store, thread_id: str) -> Thread | None:
     from dataclasses import replace
 
     from manus.state.errors import StorageError
-    from manus.store.threads import describe_damaged, is_being_worked_on, read_thread
+    from manus.threads.thread_list import describe_damaged, is_being_worked_on, read_thread
 
     try:
         thread = await read_thread(store, thread_id)
@@ -156,9 +156,9 @@ def _print_table(threads: list[Thread], sizes: Mapping[str, int]) -> None:
 
 
 async def _delete(store: Store, ids: Sequence[str]) -> None:
-    from manus.store.deletion import delete_thread
-    from manus.store.outputs import KeptOutputs
-    from manus.store.threads import find_thread
+    from manus.threads.deletion import delete_thread
+    from manus.threads.outputs import KeptOutputs
+    from manus.threads.thread_list import find_thread
 
     kept = KeptOutputs(store)
     for found_id in [await find_thread(store, prefix) for prefix in ids]:
@@ -230,7 +230,7 @@ async def _show(store: Store, prefix: str, *, full: bool, as_json: bool) -> None
     from manus.pages.trace.reading import read_trace
     from manus.runs.jobs import read_outcome
     from manus.runs.messages import read_unread
-    from manus.store.threads import get_thread
+    from manus.threads.thread_list import get_thread
 
     thread = await get_thread(store, prefix)
     outcome = await read_outcome(store, thread)

@@ -12,7 +12,7 @@ from manus.cli.options import thread_id, workspace_option
 if TYPE_CHECKING:
     from manus.config.settings import Settings
     from manus.runs.transfer.imports import ThreadFile
-    from manus.store.base import Store
+    from manus.threads.base import Store
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _MAX_NAMES = 8
@@ -45,7 +45,7 @@ async def _export(
     from manus.runs.messages import read_unread
     from manus.runs.transfer.export import export_thread
     from manus.runs.transfer.secret_values import SecretValues
-    from manus.store.threads import get_thread
+    from manus.threads.thread_list import get_thread
 
     thread = await get_thread(store, prefix)
     secrets = SecretValues(settings, os.environ)

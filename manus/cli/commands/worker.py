@@ -34,7 +34,7 @@ def worker(concurrency: int, workspace: str | None, until_empty: bool, quiet: bo
     from manus.cli.screen import Screen
     from manus.cli.settings import read_settings
     from manus.runs.configuration import check_model, select_main_endpoint
-    from manus.runs.queue import check_queue
+    from manus.worker.queue import check_queue
 
     settings = read_settings()
     check_queue(settings)
@@ -55,10 +55,10 @@ async def _work(
     import asyncio
     import signal
 
-    from manus.runs.queue import open_queue
     from manus.runs.signals import StopSignals
-    from manus.runs.worker import Worker
-    from manus.store.open_store import open_store
+    from manus.threads.open_store import open_store
+    from manus.worker.queue import open_queue
+    from manus.worker.worker import Worker
 
     worker: Worker | None = None
 

@@ -17,7 +17,7 @@ from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.types import Command
 
-from manus.execution.catalog import Catalog
+from manus.calls.catalog import Catalog
 from manus.graph.middleware.hooks import Middleware, call_wrapper, mark_authors
 from manus.graph.middleware.structured_output import (
     Strategy,

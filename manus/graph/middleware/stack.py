@@ -8,7 +8,7 @@ from typing import Any
 from langchain.agents.middleware.types import AgentState
 from langgraph.prebuilt.tool_node import ToolCallRequest
 
-from manus.execution.wrapped_call import Answer, Handler, ToolCallWrapper
+from manus.calls.wrapped_call import Answer, Handler, ToolCallWrapper
 from manus.graph.middleware.hooks import Middleware, call_wrapper, overrides
 from manus.graph.middleware.model_calls import ask_model
 from manus.graph.middleware.structured_output import StructuredOutput

@@ -25,7 +25,6 @@ from langchain_core.messages import (
 )
 from langgraph.config import get_stream_writer
 
-from manus.execution.archive import Archived
 from manus.models.tokens import tokens_at
 from manus.nodes.active_run import ActiveRun
 from manus.nodes.context.summarizer import take_notes
@@ -44,6 +43,7 @@ from manus.state.errors import ToolError
 from manus.state.events import CompactionEvent
 from manus.state.messages import get_text
 from manus.state.taint import find_exposure
+from manus.threads.archive import Archived
 from manus.tools.recall import NAME, Recall
 
 log = logging.getLogger("manus")

@@ -23,10 +23,10 @@ from langchain_core.messages import (
     ToolMessage,
 )
 
+from manus.calls.on_demand import DispatchedCalls
+from manus.calls.truncation import truncate
 from manus.config.provider_table import DEFAULT_MODEL
-from manus.execution.on_demand import DispatchedCalls
-from manus.execution.truncation import truncate
-from manus.execution.workspace import Workspace
+from manus.models.providers import DEFAULT_MODEL
 from manus.models.tokens import (
     estimate_message,
     estimate_text,
@@ -49,6 +49,7 @@ from manus.state.messages import (
     with_texts,
 )
 from manus.state.text import sanitize
+from manus.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from manus.nodes.active_run import ActiveRun

@@ -20,7 +20,6 @@ from langchain_core.messages import (
     ToolMessage,
 )
 
-from manus.execution.archive import FROM
 from manus.prompts import agent as prompts
 from manus.prompts.sources import is_outside
 from manus.state.messages import (
@@ -31,6 +30,7 @@ from manus.state.messages import (
     list_calls,
     shared_length,
 )
+from manus.threads.archive import FROM
 
 SUMMARY = "summary"
 """Key in a system message's `additional_kwargs` that marks it as the notes on evicted messages."""

@@ -8,22 +8,22 @@ from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
+from manus.calls.catalog import USE_TOOL, Catalog
 from manus.config.run_settings import RunSettings
 from manus.config.trust import INSTRUCTIONS, is_trusted, skill_files, warn_of_untrusted
-from manus.execution.catalog import USE_TOOL, Catalog
-from manus.execution.environment.report import report_tools
-from manus.execution.environment.repository import (
+from manus.prompts import environment_info as prompts
+from manus.sandbox.environment.report import report_tools
+from manus.sandbox.environment.repository import (
     describe_changes,
     find_repository,
     read_branch,
 )
-from manus.execution.safe_open import open_file
-from manus.execution.workspace import Workspace
-from manus.prompts import environment_info as prompts
 from manus.tools.bash import BASH
 from manus.tools.editor.view import list_folder
 from manus.tools.remember import read_memory
 from manus.tools.skill import SKILL, find_skills
+from manus.workspace.safe_open import open_file
+from manus.workspace.workspace import Workspace
 
 _NOT_FOLLOWED = "its own instructions and skills are not followed"
 MOST_ENTRIES = 30

@@ -8,10 +8,10 @@ from typing import Any, cast
 from langchain_core.messages import AnyMessage
 from langgraph.types import Overwrite
 
-from manus.execution.records.thread_inbox import ThreadInbox
 from manus.nodes.active_run import ActiveRun
 from manus.state.events import MessageEvent
 from manus.state.messages import get_text
+from manus.threads.records.thread_inbox import ThreadInbox
 
 
 async def receive_messages(state: Any, inbox: ThreadInbox | None) -> tuple[Any, list[AnyMessage]]:

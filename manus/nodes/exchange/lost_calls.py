@@ -12,15 +12,15 @@ from collections.abc import Sequence
 
 from langchain_core.messages import AnyMessage, ToolMessage
 
-from manus.execution.call import JOURNALLED
-from manus.execution.journal import Claim, Journal
-from manus.execution.session import Session
+from manus.calls.call import JOURNALLED
+from manus.calls.session import Session
 from manus.prompts import agent as prompts
 from manus.prompts.formatting import count
 from manus.prompts.sources import plain
 from manus.state.agent import Compaction
 from manus.state.messages import get_text
 from manus.state.text import one_line
+from manus.threads.journal import Claim, Journal
 from manus.tools.delegate import DELEGATE
 
 log = logging.getLogger("manus")

@@ -7,8 +7,8 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, SystemMessage
 
+from manus.calls.on_demand import unwrap_calls
 from manus.config.context import ToolChoice
-from manus.execution.on_demand import unwrap_calls
 from manus.models.client import ModelClient, Reply
 from manus.models.reasoning import drop_sealed, move_sealed
 from manus.models.tokens import estimate_request, learn_window

@@ -10,9 +10,9 @@ from typing import Any
 
 from langchain_core.messages import AnyMessage, ToolMessage
 
+from manus.calls.result import Image
 from manus.config.context import ToolChoice
 from manus.config.profile import Profile
-from manus.execution.result import Image
 from manus.nodes.active_run import BROWSER_TOOL, ActiveRun
 from manus.prompts import agent as prompts
 from manus.prompts import browser as browser_prompts

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from langgraph.errors import GraphBubbleUp
 from langgraph.types import interrupt
 
-from manus.execution.decisions import hitl_question
+from manus.calls.decisions import hitl_question
 from manus.nodes.active_run import ActiveRun
 from manus.prompts import flow as prompts
 from manus.state.errors import PlanError

@@ -10,13 +10,13 @@ import logging
 
 from langchain_core.messages import ToolMessage
 
-from manus.execution.journal import Claim, Journal
-from manus.execution.session import Session
+from manus.calls.session import Session
 from manus.prompts import flow as prompts
 from manus.prompts.formatting import count
 from manus.state.flow import FlowState
 from manus.state.plan import Plan, short_title
 from manus.state.text import one_line
+from manus.threads.journal import Claim, Journal
 
 log = logging.getLogger("manus")
 

@@ -10,8 +10,8 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from pydantic import ValidationError
 
+from manus.calls.base import explain_arguments
 from manus.config.profile import Profile
-from manus.execution.base import explain_arguments
 from manus.nodes.active_run import ActiveRun
 from manus.nodes.context.compaction import ThreadHistory, fit_history
 from manus.nodes.context.truncation import context_window, fit_question, render_message

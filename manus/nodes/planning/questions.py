@@ -17,7 +17,6 @@ from langgraph.checkpoint.base import CheckpointTuple
 from langgraph.errors import GraphInterrupt
 from langgraph.types import Interrupt
 
-from manus.execution.records.select import CHECKPOINTER
 from manus.nodes.active_run import ActiveRun
 from manus.nodes.subagent import SubagentResult
 from manus.nodes.subgraph_config import (
@@ -29,6 +28,7 @@ from manus.nodes.subgraph_config import (
 )
 from manus.state.flow import StepTask
 from manus.state.plan import Waiting
+from manus.threads.records.select import CHECKPOINTER
 
 
 async def step_configuration(

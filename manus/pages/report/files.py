@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote, unquote
 
-from manus.execution.changed_files import changed_since
-from manus.execution.result import Image
-from manus.execution.safe_open import look_at, open_file
-from manus.execution.text_files import image_type
-from manus.execution.workspace import Workspace
+from manus.calls.changed_files import changed_since
+from manus.calls.result import Image
 from manus.pages.report.edits import Edit, find_edit, relative
 from manus.pages.trace.model import TraceRun
 from manus.state.errors import ToolError
+from manus.workspace.safe_open import look_at, open_file
+from manus.workspace.text_files import image_type
+from manus.workspace.workspace import Workspace
 
 _MAX_FILES = 200
 _MAX_IMAGES = 12

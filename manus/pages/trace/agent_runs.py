@@ -10,7 +10,7 @@ from typing import Any, cast
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langgraph.types import Interrupt
 
-from manus.execution.result import Image
+from manus.calls.result import Image
 from manus.graph.outcome import format_question
 from manus.models.tokens import cache_tokens
 from manus.pages.trace.model import Interval, Notice, TraceCall, TraceRun, TraceStep
@@ -19,8 +19,8 @@ from manus.state.closing import is_closing
 from manus.state.messages import STEER, get_text, list_calls
 from manus.state.plan_changes import fold_plans
 from manus.state.usage import NOTHING_USED, RoleUsage, sum_tokens, sum_usage
-from manus.store.history import INTERRUPT, Children, Superstep
-from manus.store.spending import TAKEN_BACK
+from manus.threads.history import INTERRUPT, Children, Superstep
+from manus.threads.spending import TAKEN_BACK
 
 
 class AgentRuns:

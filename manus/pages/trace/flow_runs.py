@@ -20,8 +20,8 @@ from manus.pages.trace.model import Stage, TraceRun
 from manus.state.messages import STEER, get_text
 from manus.state.plan_changes import fold_plan
 from manus.state.usage import RoleUsage, sum_usage
-from manus.store.history import Children, Superstep, unwrap_overwrite
-from manus.store.spending import TAKEN_BACK
+from manus.threads.history import Children, Superstep, unwrap_overwrite
+from manus.threads.spending import TAKEN_BACK
 
 _SENDS = "__pregel_tasks"
 

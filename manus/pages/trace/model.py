@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
-from manus.execution.result import Image
+from manus.calls.result import Image
 from manus.state.usage import RoleUsage, sum_usage
 
 NoticeKind = Literal["loop", "compaction", "question", "answer", "resumed", "budget", "message"]

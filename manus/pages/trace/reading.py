@@ -14,7 +14,7 @@ from manus.pages.trace.model import Stage, TraceRun, TraceStep
 from manus.state.closing import is_closing
 from manus.state.messages import get_text, messages_since
 from manus.state.plan import Step as PlanStep
-from manus.store.history import (
+from manus.threads.history import (
     COMPACTED,
     ROOT,
     History,
@@ -23,7 +23,7 @@ from manus.store.history import (
     is_waiting,
     read_history,
 )
-from manus.store.serializer import DecodedValues, unwrap_full_copies
+from manus.threads.serializer import DecodedValues, unwrap_full_copies
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver

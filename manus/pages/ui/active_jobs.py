@@ -17,7 +17,7 @@ from manus.prompts.formatting import main_argument
 from manus.runs.jobs import Job, run_job
 from manus.runs.message_chunks import text_chunks
 from manus.state.errors import ManusError, UsageError
-from manus.store.base import Store
+from manus.threads.base import Store
 from manus.tools.browser.state import take_picture
 
 log = logging.getLogger("manus.pages.ui")

@@ -14,11 +14,6 @@ from langgraph.types import Interrupt
 
 from manus.config.run_settings import resolve_settings
 from manus.config.settings import Settings
-from manus.execution.environment.report import report_tools
-from manus.execution.records.inbox import InboxMessage
-from manus.execution.sandbox.availability import describe_sandbox
-from manus.execution.text_files import image_type, read_file
-from manus.execution.workspace import Workspace
 from manus.graph.attachments import build_input, keep_upload
 from manus.graph.outcome import draft_change, get_subject, is_for_model_server
 from manus.pages.report.page import render_page
@@ -38,12 +33,17 @@ from manus.runs.jobs import ENDED_EARLY, Job, create_job, create_resume_job, rea
 from manus.runs.options import RunOptions
 from manus.runs.rewind_text import describe_rewound
 from manus.runs.time_travel import rewind_to_checkpoint
+from manus.sandbox.availability import describe_sandbox
+from manus.sandbox.environment.report import report_tools
 from manus.state.errors import StorageError, ToolError, UsageError
 from manus.state.request import Request, typed_request
-from manus.store.base import Store
-from manus.store.history import read_fingerprint
-from manus.store.serializer import DecodedValues
-from manus.store.threads import Thread, is_being_worked_on, read_thread
+from manus.threads.base import Store
+from manus.threads.history import read_fingerprint
+from manus.threads.records.inbox import InboxMessage
+from manus.threads.serializer import DecodedValues
+from manus.threads.thread_list import Thread, is_being_worked_on, read_thread
+from manus.workspace.text_files import image_type, read_file
+from manus.workspace.workspace import Workspace
 
 _TRUST = "trust"
 """Id of the question whether to trust the files in the folder."""

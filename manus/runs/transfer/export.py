@@ -14,24 +14,24 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from manus.execution.archive import Archive
-from manus.execution.records.files import run_key
-from manus.execution.records.store_version import STORE_VERSION
-from manus.execution.snapshots.objects import SnapshotStore, make_ref
-from manus.execution.snapshots.rewinding import SNAPSHOTS
-from manus.execution.snapshots.tree import Tree
-from manus.execution.workspace import Workspace
 from manus.runs.transfer import format as fmt
 from manus.runs.transfer.secret_values import SecretValues
 from manus.runs.transfer.values import map_texts
 from manus.state.errors import StorageError, UsageError
+from manus.threads.archive import Archive
+from manus.threads.records.files import run_key
+from manus.threads.records.store_version import STORE_VERSION
+from manus.threads.snapshots.objects import SnapshotStore, make_ref
+from manus.threads.snapshots.rewinding import SNAPSHOTS
 from manus.version import VERSION
+from manus.workspace.tree import Tree
+from manus.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.base import CheckpointTuple
 
-    from manus.store.base import Store
-    from manus.store.threads import Thread
+    from manus.threads.base import Store
+    from manus.threads.thread_list import Thread
 
 _ENVIRONMENT_FILE = ".env"
 

@@ -14,7 +14,7 @@ import base64
 from typing import Any
 
 from manus.state.errors import UsageError
-from manus.store.serializer import CompactSerializer
+from manus.threads.serializer import CompactSerializer
 
 FORMAT = 1
 """Version of the format; increase it when an earlier release could misread a file."""

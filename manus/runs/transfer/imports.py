@@ -15,23 +15,23 @@ from typing import IO, TYPE_CHECKING, Any, cast
 from langgraph.checkpoint.base import CheckpointMetadata, copy_checkpoint
 from pydantic import ValidationError
 
-from manus.execution.archive import Archive, Archived
-from manus.execution.protected_names import starts_by_itself
-from manus.execution.records.files import run_key
-from manus.execution.records.store_version import STORE_VERSION
-from manus.execution.snapshots.listing import REPOSITORY
-from manus.execution.snapshots.restore import Restoration, RestorePlan
-from manus.execution.snapshots.tree import Entry, blob_id, path_and_parents
-from manus.execution.workspace import PRIVATE, Workspace
 from manus.graph.profiles import PROFILES
 from manus.runs.transfer import format as fmt
 from manus.runs.transfer.values import distrust, distrust_write
 from manus.state.errors import ManusError, StorageError, UsageError
-from manus.store.base import Store
-from manus.store.deletion import delete_thread
-from manus.store.history import RESUME
-from manus.store.thread_id import LONGEST_THREAD_ID
-from manus.store.threads import thread_config
+from manus.threads.archive import Archive, Archived
+from manus.threads.base import Store
+from manus.threads.deletion import delete_thread
+from manus.threads.history import RESUME
+from manus.threads.records.files import run_key
+from manus.threads.records.store_version import STORE_VERSION
+from manus.threads.snapshots.restore import Restoration, RestorePlan
+from manus.threads.thread_id import LONGEST_THREAD_ID
+from manus.threads.thread_list import thread_config
+from manus.workspace.listing import REPOSITORY
+from manus.workspace.protected_names import starts_by_itself
+from manus.workspace.tree import Entry, blob_id, path_and_parents
+from manus.workspace.workspace import PRIVATE, Workspace
 
 if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig

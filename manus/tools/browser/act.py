@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 
 from playwright.async_api import Error as PlaywrightError
 
-from manus.execution.result import Observation
-from manus.execution.session import Session
+from manus.calls.result import Observation
+from manus.calls.session import Session
 from manus.state.errors import ToolError
 from manus.state.text import shorten
 from manus.tools.browser import fields, navigate, pointer

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from manus.execution.base import Arguments
+from manus.calls.base import Arguments
 
 PICTURE = "screenshot.png"
 """Default path of a screenshot."""

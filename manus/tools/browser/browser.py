@@ -17,16 +17,17 @@ from urllib.parse import SplitResult, unquote, urlsplit
 from playwright.async_api import Dialog, Download, Page, Route
 from playwright.async_api import Error as PlaywrightError
 
-from manus.execution.downloads import add_downloads
-from manus.execution.network.egress import is_loopback
-from manus.execution.network.egress_proxy import EgressProxy, get_egress_proxy
-from manus.execution.safe_open import open_at
-from manus.execution.session import Session
-from manus.execution.workspace import Workspace
+from manus.calls.downloads import add_downloads
+from manus.calls.session import Session
+from manus.calls.session_sandbox import get_egress_proxy
+from manus.sandbox.egress import is_loopback
+from manus.sandbox.egress_proxy import EgressProxy
 from manus.state.errors import ToolError
 from manus.state.text import one_line
 from manus.tools.browser.engine import Engine, start_engine
 from manus.tools.browser.tab import Log, Tab, attempt, with_timeout
+from manus.workspace.safe_open import open_at
+from manus.workspace.workspace import Workspace
 
 NAME = "browser"
 """Name of the browser among the session's resources."""

@@ -17,8 +17,8 @@ from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 
 from manus.config.browser_settings import BrowserSettings
-from manus.execution.process import scrub_environment
-from manus.execution.sandbox.host_programs import find_host_program
+from manus.sandbox.host_programs import find_host_program
+from manus.sandbox.process import scrub_environment
 from manus.state.errors import ToolUnavailableError
 from manus.tools.browser.tab import SCRIPTS
 

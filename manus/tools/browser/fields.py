@@ -14,8 +14,6 @@ from playwright.async_api import FilePayload
 from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 
 from manus.config.secret_texts import fill, names_in
-from manus.execution.text_files import read_file
-from manus.execution.workspace import Workspace
 from manus.prompts.approval import LOGIN
 from manus.state.errors import ToolError
 from manus.state.text import flat, one_line
@@ -25,6 +23,8 @@ from manus.tools.browser.pointer import ACTION_MS, REACTION_SECONDS, Target, fin
 from manus.tools.browser.report import ActionError, Report
 from manus.tools.browser.tab import Tab
 from manus.tools.browser.text_entry import enter_text, read_text_file, replace_part
+from manus.workspace.text_files import read_file
+from manus.workspace.workspace import Workspace
 
 _MAX_QUOTED = 80
 """Maximum number of characters of a text that an observation repeats."""

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 
-from manus.execution.network.egress import is_loopback
+from manus.sandbox.egress import is_loopback
 from manus.state.errors import ToolError
 from manus.tools.browser.arguments import BrowserArgs
 from manus.tools.browser.browser import Browser, workspace_file

@@ -16,7 +16,6 @@ from urllib.parse import urlsplit
 from playwright.async_api import ElementHandle, Frame, Locator, Position
 from playwright.async_api import Error as PlaywrightError
 
-from manus.execution.safe_open import write_file
 from manus.state.errors import ToolError
 from manus.state.text import one_line, shorten
 from manus.tools.browser.arguments import PICTURE, BrowserArgs
@@ -33,6 +32,7 @@ from manus.tools.browser.tab import (
     script,
     with_timeout,
 )
+from manus.workspace.safe_open import write_file
 
 ACTION_MS = 4_000
 """Milliseconds to wait until an element is ready for an action."""

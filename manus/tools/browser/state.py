@@ -13,9 +13,9 @@ from typing import Any
 from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import Frame
 
+from manus.calls.result import Image, Observation
+from manus.calls.session import Session
 from manus.config.secret_texts import mask
-from manus.execution.result import Image, Observation
-from manus.execution.session import Session
 from manus.prompts.approval import UNTRUSTED_TEXT
 from manus.prompts.browser import STATE_HEAD
 from manus.prompts.sources import framed, is_foreign

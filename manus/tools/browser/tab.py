@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 from playwright.async_api import CDPSession, ConsoleMessage, ElementHandle, Frame, Page, Request
 from playwright.async_api import Error as PlaywrightError
 
-from manus.execution.network.egress_proxy import RecentItems
 from manus.prompts.sources import FILE, WEB
+from manus.sandbox.egress_proxy import RecentItems
 from manus.state.text import one_line, shorten
 
 ANSWER_SECONDS = 4.0

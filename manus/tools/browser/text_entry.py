@@ -6,15 +6,15 @@ import asyncio
 
 from playwright.async_api import Error as PlaywrightError
 
-from manus.execution.downloads import add_downloads
-from manus.execution.safe_open import write_file
-from manus.execution.text_files import as_text, read_file
-from manus.execution.workspace import Workspace
+from manus.calls.downloads import add_downloads
 from manus.prompts.sources import is_foreign
 from manus.state.errors import ToolError
 from manus.tools.browser.browser import Browser
 from manus.tools.browser.pointer import ACTION_MS, Target
 from manus.tools.browser.tab import SCRIPTS, Tab, script
+from manus.workspace.safe_open import write_file
+from manus.workspace.text_files import as_text, read_file
+from manus.workspace.workspace import Workspace
 
 SECONDS_PER_KEY = 0.02
 """Maximum time that a key press takes on a busy machine."""

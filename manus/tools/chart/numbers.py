@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from manus.execution.file_names import fold
+from manus.workspace.file_names import fold
 
 _CELL = re.compile(r"(\D*?)([.,]?\d(?:[\d., ']*\d)?[.,]?)(e[-+]?\d+)?(\D*)", re.IGNORECASE)
 _GROUPS = re.compile(r"\d*|\d{1,3}([., '])(?:\d{2,3}\1)*\d{3}")

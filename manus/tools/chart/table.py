@@ -10,12 +10,12 @@ from typing import Any, BinaryIO
 import numpy as np
 import pandas as pd
 
-from manus.execution.safe_open import open_file
-from manus.execution.text_encoding import decode
 from manus.state.errors import ToolError
 from manus.state.text import one_line
 from manus.tools.chart.numbers import read_numbers
 from manus.tools.chart.spec import Chart
+from manus.workspace.safe_open import open_file
+from manus.workspace.text_encoding import decode
 
 _ISO_DATE = r"\d{4}-\d{2}$|\d{4}([-/])\d{1,2}\1\d{1,2}(?!\d)"
 _DATE_FORMATS = ("%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y")

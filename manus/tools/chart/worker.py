@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from manus.config.files import write_atomically
-from manus.execution.text_files import replace_file
 from manus.state.errors import ToolError
+from manus.workspace.text_files import replace_file
 
 _MAX_DESCRIBED = 12
 """Maximum number of drawn rows that are also listed for the model."""

@@ -9,7 +9,7 @@ import difflib
 import re
 from collections.abc import Sequence
 
-from manus.execution.file_names import fold
+from manus.workspace.file_names import fold
 
 _MIN_RATIO = 0.6
 _MAX_LINES = 20_000

@@ -10,17 +10,17 @@ import re
 from functools import partial
 from pathlib import Path
 
+from manus.calls.result import Observation
 from manus.config.files import is_stream
-from manus.execution.result import Observation
-from manus.execution.safe_open import is_folder, look_at, open_file, remove, write_private
-from manus.execution.text_encoding import TextFile, find_line_end
-from manus.execution.text_files import as_text, image_type, read_file, replace_file
-from manus.execution.workspace import Workspace
 from manus.state.errors import ToolError
 from manus.tools.editor import view
 from manus.tools.editor.editing import find_nearest, insert_lines, split_lines
 from manus.tools.editor.indentation import is_misaligned, reindent
 from manus.tools.editor.notebook import check_notebook, render_cells, replace_source
+from manus.workspace.safe_open import is_folder, look_at, open_file, remove, write_private
+from manus.workspace.text_encoding import TextFile, find_line_end
+from manus.workspace.text_files import as_text, image_type, read_file, replace_file
+from manus.workspace.workspace import Workspace
 
 _MAX_LISTED = 20
 """Maximum number of line numbers listed."""

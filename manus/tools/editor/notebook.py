@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-from manus.execution.terminal import render
+from manus.sandbox.terminal import render
 from manus.state.errors import ToolError
 from manus.state.text import shorten
 

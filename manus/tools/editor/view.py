@@ -9,11 +9,11 @@ from collections.abc import Iterator, Sequence
 from itertools import islice, takewhile
 from pathlib import Path
 
-from manus.execution.result import Image, Observation
-from manus.execution.safe_open import enter
-from manus.execution.text_encoding import TextFile
+from manus.calls.result import Image, Observation
 from manus.state.errors import ToolError
 from manus.tools.editor.editing import split_lines
+from manus.workspace.safe_open import enter
+from manus.workspace.text_encoding import TextFile
 
 MAX_IMAGE = 5 * 2**20
 """Maximum size of an image, in bytes."""

@@ -14,8 +14,8 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-from manus.execution.catalog import Catalog
-from manus.execution.session import Session
+from manus.calls.catalog import Catalog
+from manus.calls.session import Session
 
 log = logging.getLogger("manus")
 

@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 
 import anyio
 
+from manus.calls.session import Session
 from manus.config.mcp_settings import McpServer
-from manus.execution.session import Session
 from manus.prompts.sources import MCP
 from manus.state.errors import ManusError, ToolError, ToolUnavailableError
 from manus.tools.mcp.definitions import ToolDefinition, list_tools, read_definitions

@@ -18,18 +18,18 @@ from typing import Any, ClassVar
 from pydantic import Field
 from typing_extensions import override
 
+from manus.calls.base import AgentTool
+from manus.calls.catalog import Catalog
+from manus.calls.result import Image, Observation
+from manus.calls.session import EVERYTHING, Resource, Session
+from manus.calls.session_sandbox import get_sandbox
 from manus.config.mcp_settings import McpServer
-from manus.execution.base import AgentTool
-from manus.execution.catalog import Catalog
-from manus.execution.result import Image, Observation
-from manus.execution.safe_open import write_private
-from manus.execution.sandbox.sandbox import get_sandbox
-from manus.execution.session import EVERYTHING, Resource, Session
-from manus.execution.workspace import OBSERVATIONS, Workspace
 from manus.prompts.sources import framed, plain
 from manus.state.errors import ToolError, ToolUnavailableError
 from manus.tools.mcp.definitions import ToolDefinition
 from manus.tools.mcp.server import ServerClient
+from manus.workspace.safe_open import write_private
+from manus.workspace.workspace import OBSERVATIONS, Workspace
 
 MAX_NAME = 64
 """Maximum length of a tool name that providers accept."""

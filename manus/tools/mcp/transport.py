@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import IO
 from urllib.parse import urlsplit
 
+from manus.calls.session import Session
+from manus.calls.session_sandbox import get_sandbox
 from manus.config.mcp_settings import McpServer
-from manus.execution.network.egress import is_loopback
-from manus.execution.process import scrub_environment
-from manus.execution.sandbox.confined import Confined
-from manus.execution.sandbox.sandbox import get_sandbox
-from manus.execution.session import Session
+from manus.sandbox.confined import Confined
+from manus.sandbox.egress import is_loopback
+from manus.sandbox.process import scrub_environment
 from manus.state.errors import ToolUnavailableError
 from manus.tools.mcp.sdk import Streams, connect_address, http, start_program
 

@@ -20,12 +20,12 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from manus.execution.process import Process, end, start
-from manus.execution.process_output import PipeReader
-from manus.execution.safe_open import enter, open_at, remove, write_private
-from manus.execution.sandbox.sandbox import Sandbox
-from manus.execution.workspace import Workspace
+from manus.sandbox.process import Process, end, start
+from manus.sandbox.process_output import PipeReader
+from manus.sandbox.sandbox import Sandbox
 from manus.state.errors import ToolUnavailableError
+from manus.workspace.safe_open import enter, open_at, remove, write_private
+from manus.workspace.workspace import Workspace
 
 _OUTPUT_DELAY = 0.1
 """Seconds to wait for background jobs that hold the output open, so that the output of `echo a &`

@@ -15,9 +15,9 @@ from typing import IO, Any, NamedTuple
 
 import httpx
 
-from manus.execution.network.egress_proxy import EgressProxy
-from manus.execution.process import scrub_environment
-from manus.execution.sandbox.interpreter import get_own_python
+from manus.sandbox.egress_proxy import EgressProxy
+from manus.sandbox.interpreter import get_own_python
+from manus.sandbox.process import scrub_environment
 from manus.state.errors import ToolError
 from manus.tools.web.parser import decode
 

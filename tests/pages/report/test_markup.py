@@ -14,7 +14,7 @@ from manus.pages.trace.agent_runs import idle_intervals
 from manus.pages.trace.model import TraceRun
 from manus.prompts.formatting import clean, gist
 from manus.prompts.markdown import prose
-from manus.store.history import Superstep
+from manus.threads.history import Superstep
 
 
 def test_invisible_characters_are_removed() -> None:

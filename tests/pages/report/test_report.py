@@ -11,8 +11,8 @@ from manus.cli.commands.demo import DEMOS
 from manus.pages.report.page import page, state
 from manus.pages.trace.reading import read_runs, read_trace
 from manus.prompts import compaction as prompts
-from manus.store.history import ROOT as ROOT_NAMESPACE
-from manus.store.history import History, read_history
+from manus.threads.history import ROOT as ROOT_NAMESPACE
+from manus.threads.history import History, read_history
 from tests.cli.program import Program
 from tests.flow.helpers import ScriptedFlow, free, gives_up, makes, revises, succeeds
 from tests.helpers.agent import TESTER, ScriptedAgent

@@ -24,10 +24,10 @@ import pytest
 
 from manus.config.browser_settings import EgressSettings
 from manus.config.safety_settings import SandboxSettings
-from manus.execution.network.egress import EgressRules
-from manus.execution.network.egress_proxy import EgressProxy
-from manus.execution.process import end, start
-from manus.execution.sandbox.sandbox import Sandbox, open_sandbox
+from manus.sandbox.egress import EgressRules
+from manus.sandbox.egress_proxy import EgressProxy
+from manus.sandbox.process import end, start
+from manus.sandbox.sandbox import Sandbox, open_sandbox
 from tests.helpers.processes import until
 from tests.helpers.sandboxes import Kind
 from tests.safety.escape.attempts import ALL

@@ -1,0 +1,1 @@
+"""The path of a tool call: catalog, checks, approval, journal, truncation."""

@@ -1,0 +1,350 @@
+"""Decide whether a call may be executed: by rules, or by the user's answer to a question.
+
+The question is an interrupt, so it is stored in the checkpoint, and a resume brings the answer. An
+answer is valid only for the call in the question, identified by a digest of its name, arguments and
+subjects.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any, Literal, NamedTuple
+
+from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import BaseTool
+
+from manus.calls.base import AgentTool
+from manus.calls.decisions import ask_person, edited_arguments, hitl_question, read_answer
+from manus.calls.egress_guard import ANY_HOST, HOST, host_rule
+from manus.calls.session import Resource, Session
+from manus.calls.session_sandbox import get_sandbox
+from manus.config.safety_settings import is_covered, matches
+from manus.config.trust import approve_rules
+from manus.prompts import approval as prompts
+from manus.state.agent import Refusal, ToolTask
+from manus.state.errors import ToolUnavailableError
+from manus.state.text import one_line
+
+log = logging.getLogger("manus")
+
+GIT = "git"
+"""The rule that allows programs to change repositories; in `deny` it forbids that."""
+APPROVE = "approve"
+"""The kind of the question about a call."""
+_MAX_CALL = 200
+"""Maximum length of a call in the list of refusals."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A tool call and its execution context."""
+
+    tool: BaseTool
+    args: dict[str, Any]
+    resources: frozenset[Resource]
+    read_only: bool
+    acts_outside: bool
+    """Whether it may have effects outside the workspace, which a rewind cannot take back."""
+    task: ToolTask
+    key: str
+    """The id of its task."""
+    session: Session
+    config: RunnableConfig | None
+    """None outside a run: then the caller decides, but deny rules still apply."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The decision about a call, which may be executed unless there is a refusal."""
+
+    refusal: str = ""
+    """The message to the model in place of a result."""
+    rules: tuple[str, ...] = ()
+    """Rules about similar calls that apply until the run ends."""
+    hosts: tuple[str, ...] = ()
+    """Hosts that the call may send something to."""
+    args: dict[str, Any] | None = None
+    """Arguments edited by the user."""
+    note: str = ""
+    """The note for the model about edited arguments."""
+    digest: str = ""
+    """The digest of the call; empty if no decision was needed."""
+    refused: Refusal | None = None
+    """The entry for the run's list of refusals."""
+
+
+class _CallFacts(NamedTuple):
+    """The facts about a call that a decision is based on."""
+
+    subjects: Sequence[str]
+    """The texts that deny rules match: everything that the call may affect."""
+    allowed_subjects: Sequence[str] | None
+    """The texts that allow rules must cover; None if no rule with a pattern can."""
+    reason: str
+    """Why the call needs approval; empty if it does not."""
+    hosts: tuple[str, ...]
+    """Hosts to which the call sends something that the model composed."""
+    blocked: tuple[str, ...]
+    """Hosts that its programs tried to reach in an earlier attempt."""
+    digest: str
+    changes_git: bool = False
+    """Whether its programs may change a repository that existed before the run."""
+
+
+async def judge(call: Call) -> Verdict:
+    """Decide whether a call may be executed.
+
+    Raises:
+        GraphInterrupt: the call needs approval.
+    """
+    session = call.session
+    if _is_undisputed(call):
+        return Verdict()
+    facts = await asyncio.to_thread(_collect_facts, call)
+    facts = facts._replace(changes_git=await _changes_git(call))
+    rule = _find_denying_rule(session.settings.approve.deny, call.tool.name, facts)
+    if rule is not None:
+        return Verdict(prompts.denied(rule))
+    hosts = _find_unapproved(call, facts)
+    reasons, rules = _find_reasons(call, facts, hosts)
+    if not reasons or call.config is None:
+        return Verdict(digest=facts.digest)
+    reason = " and ".join(reasons)
+    verdict = _refuse_without_question(call, hosts, reason)
+    if verdict is None:
+        verdict = await _ask_about(call, facts.digest, reason, rules, hosts)
+    if verdict.refusal or verdict.args is not None:
+        return verdict
+    if prompts.CHANGES_GIT in reasons:  # one answer is valid until the run ends
+        verdict = replace(verdict, rules=(*verdict.rules, GIT))
+    return replace(verdict, hosts=hosts, digest=facts.digest)
+
+
+def _is_undisputed(call: Call) -> bool:
+    """Return whether a call needs no decision, since no rule, question or guard applies to it."""
+    session = call.session
+    approve = session.settings.approve
+    if approve.deny or session.was_blocked or call.key in session.asked:
+        return False
+    if approve.mode == "ask" and not call.read_only:
+        return False
+    return not (isinstance(call.tool, AgentTool) and _describes_calls(type(call.tool)))
+
+
+@cache
+def _describes_calls(tool_class: type[AgentTool]) -> bool:
+    """Return whether calls of a tool can differ in what rules and guards check."""
+    methods = ("subjects", "allowed_subjects", "leaves", "sends_to", "changes_repository")
+    return any(getattr(tool_class, name) is not getattr(AgentTool, name) for name in methods)
+
+
+async def digest_call(call: Call) -> str:
+    """Return the digest of a call, which identifies it when it is repeated."""
+    facts = await asyncio.to_thread(_collect_facts, call)
+    return facts.digest
+
+
+async def _changes_git(call: Call) -> bool:
+    """Return whether a call may change a repository that is read-only for other programs."""
+    tool = call.tool
+    session = call.session
+    if call.config is None or not isinstance(tool, AgentTool):
+        return False
+    if not tool.changes_repository(call.args):
+        return False
+    try:
+        sandbox = await get_sandbox(session)
+    except ToolUnavailableError:  # the call itself will report it
+        return False
+    return sandbox.guards_repository
+
+
+def _collect_facts(call: Call) -> _CallFacts:
+    """Collect the facts about a call. Blocking."""
+    mode = call.session.settings.approve.mode
+    tool = call.tool
+    args = call.args
+    subjects: tuple[str, ...] = ()
+    allowed_subjects: tuple[str, ...] | None = ()
+    hosts: tuple[str, ...] = ()
+    reason = ""
+    if isinstance(tool, AgentTool):
+        subjects = tool.subjects(args)
+        allowed_subjects = tool.allowed_subjects(args)
+        reason = tool.leaves(args)
+        hosts = tool.sends_to(args)
+    if mode == "ask" and not call.read_only:
+        reason = reason or prompts.CHANGES
+    if mode == "yolo":
+        reason = ""
+    content = json.dumps([tool.name, args, subjects], sort_keys=True, default=str)
+    digest = hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
+    blocked = call.session.egress_guard.hosts_held(digest, content)
+    return _CallFacts(subjects or ("",), allowed_subjects, reason, hosts, blocked, digest)
+
+
+def _find_unapproved(call: Call, facts: _CallFacts) -> tuple[str, ...]:
+    """Return the hosts that the call must not send anything to without approval."""
+    needs_approval = call.session.egress_guard.needs_approval
+    hosts = [host for host in facts.hosts if needs_approval(host)]
+    hosts += [host for host in facts.blocked if needs_approval(host, by_program=True)]
+    return tuple(dict.fromkeys(hosts))
+
+
+def _find_denying_rule(rules: Sequence[str], name: str, facts: _CallFacts) -> str | None:
+    """Return the first rule that denies a call."""
+    subjects = [(name, subject) for subject in facts.subjects]
+    subjects += [(HOST, host) for host in (*facts.hosts, *facts.blocked)]
+    if facts.changes_git:
+        subjects.append((GIT, ""))
+    for rule in rules:
+        if any(matches(rule, *subject) for subject in subjects):
+            return rule
+    return None
+
+
+def _find_reasons(
+    call: Call, facts: _CallFacts, hosts: Sequence[str]
+) -> tuple[list[str], tuple[str, ...]]:
+    """Return why a call needs approval, and the rules that would make that unnecessary."""
+    reasons: list[str] = []
+    rules: tuple[str, ...] = ()
+    session = call.session
+    allowed = [*session.settings.approve.allow, *call.task.get("approved", ())]
+    if call.key not in session.asked:  # otherwise ask again, since there may be an answer
+        allowed += session.approved
+    if facts.reason and not is_covered(allowed, call.tool.name, facts.allowed_subjects or [""]):
+        reasons.append(facts.reason)
+        rules = _suggest_rules(call.tool, facts.allowed_subjects)
+    if hosts:
+        reasons.append(session.egress_guard.explain(hosts, by_program=bool(facts.blocked)))
+        rules += tuple(map(host_rule, hosts))
+    is_free = session.settings.approve.mode == "yolo" or is_covered(allowed, GIT, [""])
+    asks_git = facts.changes_git and not is_free
+    is_covered_command = is_covered(allowed, call.tool.name, facts.allowed_subjects or [""])
+    if asks_git and not is_covered_command:
+        reasons.append(prompts.CHANGES_GIT)
+        rules += (GIT,)
+    if not reasons and session.asked.get(call.key) == facts.digest:
+        reasons.append(prompts.CHANGES)  # a question is pending, and its answer still counts
+    return reasons, rules
+
+
+def _refuse_without_question(call: Call, hosts: Sequence[str], reason: str) -> Verdict | None:
+    """Refuse a call without a question; return None if the user must be asked."""
+    session = call.session
+    guard = session.egress_guard
+    if refused_before := list(filter(guard.was_refused, hosts)):
+        return Verdict(prompts.refused_before(refused_before))
+    is_optional = isinstance(call.tool, AgentTool) and call.tool.is_optional
+    is_declined = is_optional and not session.settings.interactive
+    if session.settings.approve.mode == "refuse" or is_declined:
+        refused = _build_refusal(call, reason, hosts, "mode")
+        return Verdict(prompts.refused_by_mode(reason), refused=refused)
+    elsewhere = [host for host in hosts if guard.asking.get(host, call.key) != call.key]
+    return Verdict(prompts.asked_elsewhere(elsewhere)) if elsewhere else None
+
+
+async def _ask_about(
+    call: Call, digest: str, reason: str, rules: tuple[str, ...], hosts: tuple[str, ...]
+) -> Verdict:
+    """Ask the user about a call; a refusal of a host is valid until the run ends."""
+    guard = call.session.egress_guard
+    guard.asking.update(dict.fromkeys(hosts, call.key))
+    verdict = await _ask_until_clear(call, digest, reason, rules, hosts)
+    for host in hosts:
+        guard.asking.pop(host, None)
+    if verdict.refusal and verdict.refusal != prompts.NOT_WHAT_WAS_ASKED:
+        return replace(verdict, refused=_build_refusal(call, reason, hosts, "person"))
+    return verdict
+
+
+def _build_refusal(
+    call: Call, reason: str, hosts: Sequence[str], by: Literal["person", "mode"]
+) -> Refusal:
+    preview = _preview(call.tool, call.args)
+    return Refusal(
+        call=one_line(f"{call.tool.name}: {preview}", _MAX_CALL),
+        reason=reason,
+        by=by,
+        rules=list(map(host_rule, hosts)),
+    )
+
+
+async def _ask_until_clear(
+    call: Call, digest: str, reason: str, rules: tuple[str, ...], hosts: Sequence[str]
+) -> Verdict:
+    """Ask the user, and ask again while the answer is unclear or an edit is invalid."""
+    tool = call.tool
+    problem = ""
+    preview = await asyncio.to_thread(_preview, tool, call.args)
+    allowed = ["approve", "edit", "reject"]
+    while True:
+        subject = prompts.subject(tool.name, reason, preview, problem)
+        text = prompts.question(subject, rules, hosts, changes_git=GIT in rules)
+        question = hitl_question(
+            APPROVE, tool.name, call.args, text, allowed, call=digest, subject=subject
+        )
+        scopes = prompts.scopes(rules, hosts)
+        answer, message = read_answer(ask_person(call.session, question), tool.name, scopes)
+        if answer == "no":
+            return Verdict(prompts.refused(message))
+        if call.session.asked.get(call.key) not in (digest, ""):
+            return Verdict(prompts.NOT_WHAT_WAS_ASKED)
+        if answer == "unclear":
+            problem = message
+        elif answer == "edit":
+            try:
+                args = edited_arguments(tool, call.args, message)
+            except ValueError as error:
+                problem = str(error)
+            else:
+                return await asyncio.to_thread(_approve_edit, call, args)
+        else:
+            if answer == "always":
+                await asyncio.to_thread(_save_rules, rules, call.session)
+            if answer == "web":
+                rules = (ANY_HOST,)
+            return Verdict(rules=() if answer == "once" else rules)
+
+
+def _approve_edit(call: Call, args: dict[str, Any]) -> Verdict:
+    """Approve a call with the user's arguments, unless a rule denies it. Blocking."""
+    facts = _collect_facts(replace(call, args=args))
+    deny = call.session.settings.approve.deny
+    if rule := _find_denying_rule(deny, call.tool.name, facts):
+        return Verdict(prompts.denied(rule))
+    note = prompts.changed(_render_value(args))
+    return Verdict(args=args, note=note, hosts=(*facts.hosts, *facts.blocked), digest=facts.digest)
+
+
+def _save_rules(rules: Sequence[str], session: Session) -> None:
+    try:
+        approve_rules(session.workspace.root, rules)
+    except OSError as error:  # the answer is valid for this run
+        log.warning("The approval cannot be saved for the folder: %s.", error)
+
+
+def _suggest_rules(tool: BaseTool, subjects: Sequence[str] | None) -> tuple[str, ...]:
+    """Return rules for calls like this one; empty if no rule can describe it."""
+    if subjects is None:
+        return ()
+    scopes = []
+    if isinstance(tool, AgentTool):
+        scopes = [tool.scope(subject) for subject in subjects if subject]
+    return tuple(dict.fromkeys(f"{tool.name}({scope})" for scope in scopes)) or (tool.name,)
+
+
+def _preview(tool: BaseTool, args: dict[str, Any]) -> str:
+    preview = tool.preview(args) if isinstance(tool, AgentTool) else ""
+    return preview or "\n".join(f"{name}: {_render_value(value)}" for name, value in args.items())
+
+
+def _render_value(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)

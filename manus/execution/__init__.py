@@ -1,1 +1,0 @@
-"""The execution of tool calls: checks, approval, journal, sandbox and processes."""

@@ -1,1 +1,0 @@
-"""Threads and their checkpoints, in SQLite or PostgreSQL."""

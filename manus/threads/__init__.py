@@ -1,0 +1,1 @@
+"""What is stored of a thread: checkpoints, journal, inbox, snapshots, archive and outputs."""

@@ -1,0 +1,1 @@
+"""The queue of runs and the worker that executes them."""
