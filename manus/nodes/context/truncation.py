@@ -26,7 +26,6 @@ from langchain_core.messages import (
 from manus.calls.on_demand import DispatchedCalls
 from manus.calls.truncation import truncate
 from manus.config.provider_table import DEFAULT_MODEL
-from manus.models.providers import DEFAULT_MODEL
 from manus.models.tokens import (
     estimate_message,
     estimate_text,
