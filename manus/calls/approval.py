@@ -107,7 +107,7 @@ async def judge(call: Call) -> Verdict:
     if _is_undisputed(call):
         return Verdict()
     facts = await asyncio.to_thread(_collect_facts, call)
-    facts = facts._replace(changes_git=await _changes_git(call))
+    facts = await _add_sandbox_facts(call, facts)
     rule = _find_denying_rule(session.settings.approve.deny, call.tool.name, facts)
     if rule is not None:
         return Verdict(prompts.denied(rule))
@@ -134,7 +134,10 @@ def _is_undisputed(call: Call) -> bool:
         return False
     if approve.mode == "ask" and not call.read_only:
         return False
-    return not (isinstance(call.tool, AgentTool) and _describes_calls(type(call.tool)))
+    tool = call.tool
+    return not (
+        isinstance(tool, AgentTool) and (tool.starts_programs or _describes_calls(type(tool)))
+    )
 
 
 @cache
@@ -150,19 +153,22 @@ async def digest_call(call: Call) -> str:
     return facts.digest
 
 
-async def _changes_git(call: Call) -> bool:
-    """Return whether a call may change a repository that is read-only for other programs."""
+async def _add_sandbox_facts(call: Call, facts: _CallFacts) -> _CallFacts:
+    """Add whether a sandbox confines a call's programs, and whether they may change a repository.
+
+    Outside a run the caller decides.
+    """
     tool = call.tool
-    session = call.session
-    if call.config is None or not isinstance(tool, AgentTool):
-        return False
-    if not tool.changes_repository(call.args):
-        return False
+    if call.config is None or not isinstance(tool, AgentTool) or not tool.starts_programs:
+        return facts
     try:
-        sandbox = await get_sandbox(session)
+        sandbox = await get_sandbox(call.session)
     except ToolUnavailableError:  # the call itself will report it
-        return False
-    return sandbox.guards_repository
+        return facts
+    is_free = sandbox.kind != "none" or call.session.settings.approve.mode == "yolo"
+    changes_git = sandbox.guards_repository and tool.changes_repository(call.args)
+    reason = facts.reason if is_free else prompts.UNCONFINED
+    return facts._replace(changes_git=changes_git, reason=reason)
 
 
 def _collect_facts(call: Call) -> _CallFacts:
@@ -185,7 +191,7 @@ def _collect_facts(call: Call) -> _CallFacts:
         reason = ""
     content = json.dumps([tool.name, args, subjects], sort_keys=True, default=str)
     digest = hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
-    blocked = call.session.egress_guard.hosts_held(digest, content)
+    blocked = call.session.egress_guard.hosts_held(digest, tool.name, content)
     return _CallFacts(subjects or ("",), allowed_subjects, reason, hosts, blocked, digest)
 
 
@@ -258,8 +264,9 @@ async def _ask_about(
     guard = call.session.egress_guard
     guard.asking.update(dict.fromkeys(hosts, call.key))
     verdict = await _ask_until_clear(call, digest, reason, rules, hosts)
-    for host in hosts:
-        guard.asking.pop(host, None)
+    # not those of `hosts`: after a resume the call may send to fewer
+    for host in [host for host, key in guard.asking.items() if key == call.key]:
+        del guard.asking[host]
     if verdict.refusal and verdict.refusal != prompts.NOT_WHAT_WAS_ASKED:
         return replace(verdict, refused=_build_refusal(call, reason, hosts, "person"))
     return verdict

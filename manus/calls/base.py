@@ -184,6 +184,8 @@ class AgentTool(BaseTool):
     """The resource that each call uses and may change; override `resources` for other ones."""
     without_effect: ClassVar[bool] = False
     """Whether calls have no side effects and use no shared resource."""
+    starts_programs: ClassVar[bool] = False
+    """Whether a call executes code of the model, which needs approval where no sandbox works."""
     is_optional: ClassVar[bool] = False
     """Whether a call that needs approval is declined where no person is present."""
     logs_writes: ClassVar[bool] = True

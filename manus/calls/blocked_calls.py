@@ -38,7 +38,7 @@ async def note_end(call: Call, running_call: RunningCall, verdict: Verdict) -> N
         return
     session.was_blocked = True
     digest = verdict.digest or await digest_call(call)
-    session.egress_guard.note_blocked(digest, running_call)
+    session.egress_guard.note_blocked(digest, call.tool.name, running_call)
 
 
 def _join_questions(error: GraphInterrupt) -> str:

@@ -82,6 +82,7 @@ class EgressGuard:
         self._calls = running_calls if running_calls is not None else []
         self._addresses_read: set[str] = set()
         self._blocked_by_call: dict[str, tuple[str, ...]] = {}
+        self._blocked_by_tool: dict[str, dict[str, None]] = {}
 
     @property
     def exposure(self) -> Exposure:
@@ -197,20 +198,20 @@ class EgressGuard:
         for call in self._calls:
             call.has_fetched = True
 
-    def hosts_held(self, call: str, arguments: str) -> tuple[str, ...]:
+    def hosts_held(self, call: str, tool: str, arguments: str) -> tuple[str, ...]:
         """Return the hosts that were blocked in an earlier run of the call with this digest.
 
-        Those blocked for other calls are included if the arguments contain them.
+        Those blocked for other calls of the tool are included if the arguments contain them.
         """
         blocked = list(self._blocked_by_call.get(call, ()))
-        for hosts in self._blocked_by_call.values():
-            blocked += [host for host in hosts if host in arguments]
+        blocked += [host for host in self._blocked_by_tool.get(tool, ()) if host in arguments]
         return tuple(dict.fromkeys(blocked))
 
-    def note_blocked(self, call: str, running_call: RunningCall) -> None:
+    def note_blocked(self, call: str, tool: str, running_call: RunningCall) -> None:
         """Record what the call with this digest was blocked from, in case it is repeated."""
-        hosts = [*sorted(running_call.admitted), *running_call.blocked]
-        self._blocked_by_call[call] = tuple(dict.fromkeys(hosts))
+        hosts = dict.fromkeys([*sorted(running_call.admitted), *running_call.blocked])
+        self._blocked_by_call[call] = tuple(hosts)
+        self._blocked_by_tool.setdefault(tool, {}).update(hosts)
 
     def taint_by_fetch(self) -> None:
         """Mark the run as tainted if a program has received a response."""

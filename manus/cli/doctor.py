@@ -144,7 +144,7 @@ def _sandbox(settings: Settings) -> CheckResult:
         text, _, remedy = str(error).partition(". ")
         return finding("missing", f"{text}.", remedy)
     if kind == "none":
-        text = "none (configured): the model's programs have all your permissions"
+        text = "none (configured): the model's programs have all your permissions, and each asks"
         return finding("warning", text, "Unset MANUS_SANDBOX.")
     network = {"rules": ", reach what [egress] allows", "open": ", reach the whole network"}
     text = f"{kind}: programs can still {_REMAINING_ACCESS[kind]}{network.get(sandbox.network, '')}"

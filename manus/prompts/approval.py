@@ -31,6 +31,7 @@ NOBODY_TO_ASK = (
 
 
 CHANGES_GIT = "it changes your git repository"
+UNCONFINED = "no sandbox confines it, so it can read and change all your files"
 NOTHING_TO_EDIT = (
     'The edit names no arguments: write those to change as JSON, such as `edit {"path": "b.txt"}`.'
 )

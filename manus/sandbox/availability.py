@@ -17,9 +17,10 @@ _UNPROTECTED = ", which does not protect git data and start-up files while progr
 SandboxKind = Literal["bubblewrap", "landlock", "none"]
 
 _NO_SANDBOX_ERROR = (
-    "Programs are not started without a sandbox, and none works here: {faults}. {remedy}"
-    "To run without one, use a container or virtual machine, and set `MANUS_SANDBOX=none`."
+    'No sandbox works here: {faults}. {remedy}With `kind = "auto"`, each command then needs your '
+    "approval, unless a rule in `[approve]` `allow` permits it."
 )
+_UNCONFINED = "no sandbox: each command asks first, unless a rule allows it"
 
 
 class WorkingSandbox(NamedTuple):
@@ -39,8 +40,6 @@ def probe_sandbox(settings: SandboxSettings) -> WorkingSandbox:
     Raises:
         ToolUnavailableError: as `open_sandbox`.
     """
-    if settings.kind == "none":
-        return WorkingSandbox("none")
     working = select_sandbox(settings)
     if working.network is not None:
         working.network.close()
@@ -52,9 +51,11 @@ def describe_sandbox(settings: SandboxSettings, workspace: Path) -> str:
     try:
         kind, _, advice = probe_sandbox(settings)
     except ToolUnavailableError:
-        return "no sandbox works here, so no program is started: see `manus doctor`"
+        if settings.kind == "auto":
+            return f"{_UNCONFINED}; see `manus doctor`"
+        return f"no program is started, since {settings.kind} does not work: see `manus doctor`"
     if kind == "none":
-        return "no sandbox"
+        return _UNCONFINED
     if kind == "landlock" and find_own_code(workspace):
         remedy = f" or, for bubblewrap, {advice.remedy}" if advice else ""
         return (
@@ -69,6 +70,8 @@ def describe_sandbox(settings: SandboxSettings, workspace: Path) -> str:
 
 def select_sandbox(settings: SandboxSettings) -> WorkingSandbox:
     """Return the strongest working sandbox that the settings allow. Blocking."""
+    if settings.kind == "none":
+        return WorkingSandbox("none")
     advice = None
     faults = []
     if settings.kind in ("auto", "bubblewrap"):

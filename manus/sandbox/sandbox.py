@@ -26,6 +26,7 @@ from manus.sandbox.environment.exposure import ExposedPaths, join, select_readab
 from manus.sandbox.environment.tools import (
     UserTools,
     find_playwright_browsers,
+    find_rehash_programs,
     find_user_packages,
     find_user_tools,
 )
@@ -194,7 +195,7 @@ class Sandbox:
             directory,
             read=exposure.read,
             mounts=mounts,
-            hidden=exposure.hidden,
+            hidden=(*exposure.hidden, find_rehash_programs(os.environ)),
             filter_at=self._filter and _FILTER_DESCRIPTOR,
         )
         return [bubblewrap.find_program(), *arguments]
@@ -416,11 +417,16 @@ async def open_sandbox(
         ToolUnavailableError: the configured sandbox does not work here, or the workspace
             contains code that it cannot protect.
     """
-    if settings.kind == "none":
-        return Sandbox("none", settings, workspace, writes=writes)
 
     def create() -> Sandbox:
-        kind, network, advice = select_sandbox(settings)
+        try:
+            kind, network, advice = select_sandbox(settings)
+        except ToolUnavailableError:
+            if settings.kind != "auto":
+                raise
+            kind = "none"
+        if kind == "none":
+            return Sandbox(kind, settings, workspace, writes=writes)
         if kind == "landlock" and (code := find_own_code(workspace)):
             remedy = f", or use bubblewrap: {advice.remedy}" if advice else ""
             text = _OWN_CODE_ERROR.format(code=code[0], workspace=workspace, remedy=remedy)
@@ -435,7 +441,7 @@ async def open_sandbox(
             proxy.rules.inside = network.connect
         elif sandbox.kind == "landlock" and settings.network != "open":
             proxy.rules.inside = sandbox.connect_to_program
-        if settings.network == "rules":
+        if settings.network == "rules" and sandbox.kind != "none":
             listener = network.listener if network else socket.create_server(("127.0.0.1", 0))
             sandbox.proxy_server = await proxy.listen(listener)
     except BaseException:

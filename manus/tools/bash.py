@@ -82,6 +82,7 @@ class Bash(AgentTool):
     )
     args_schema: type[BaseModel] = BashArgs
     uses: ClassVar[str] = WORKSPACE  # a command may change any file
+    starts_programs: ClassVar[bool] = True
     time_limit: ClassVar[float] = _MAX_TIMEOUT + 120
 
     @override

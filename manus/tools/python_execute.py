@@ -57,6 +57,7 @@ class PythonExecute(AgentTool):
     )
     args_schema: type[BaseModel] = PythonExecuteArgs
     uses: ClassVar[str] = WORKSPACE  # it may change any file
+    starts_programs: ClassVar[bool] = True
     time_limit: ClassVar[float] = _LONGEST + 120
 
     @override

@@ -10,7 +10,7 @@ from tests.helpers.child import ROOT
 
 STARTS = {
     "the shell": "BashProcess.launch(folder, "
-    "Sandbox('none', SandboxSettings(kind='none'), folder))",
+    "Sandbox('none', SandboxSettings(kind='none'), folder), writes_git=False)",
     "the parser of pages": "parse('html', 'http://a/', b'<p>Tea')",
 }
 # The loop closes this many iterations after the program's process was created: until asyncio had

@@ -82,7 +82,7 @@ async def test_a_run(
     server.always(reply_from_conversation)
     (manus.home / "manus.toml").write_text(PROFILE)
     # strace stops at each system call: a shell without a sandbox makes the fewest
-    manus.environment["MANUS_SANDBOX"] = "none"
+    manus.environment |= {"MANUS_SANDBOX": "none", "MANUS_APPROVE": "yolo"}
     assert manus("threads").code == 0, "the store is created"
     trace = tmp_path / "trace"
 

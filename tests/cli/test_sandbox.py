@@ -1,6 +1,7 @@
 """The command line on machines without the stronger sandbox, and without any."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -82,21 +83,39 @@ def test_landlock_is_used_if_user_namespaces_are_forbidden(
     assert f"Bubblewrap isolates more, but {FORBIDDEN}setting up uid map" in finding
 
 
-def test_without_any_no_program_is_started_and_the_remedy_is_named(
+def test_without_any_each_command_asks_and_the_remedy_is_named(
     manus: Program, server: ScriptedServer
 ) -> None:
-    environment = {"MANUS_SANDBOX": "auto", "PATH": path_without(manus.home / "bin", "bwrap")}
-    by = on_machine(machine.LANDLOCK)
-    result = work(manus, server, by, **environment)
+    by = on_machine(machine.NAMESPACES, machine.LANDLOCK)
+    result = work(manus, server, by, MANUS_SANDBOX="auto")
     assert not (manus.workspace / "done.txt").exists()
     first = result.err.partition("\n")[0]
-    assert "(no sandbox works here, so no program is started: see `manus doctor`)" in first
-    [observation] = server.requests[-1].tool_results.values()
-    assert "none works here: bubblewrap is not installed, and the kernel has no L" in observation
-    finding = sandbox_finding(manus.cold("doctor", by=by, **environment, **NO_MODEL))
-    assert finding.startswith("MISSING sandbox ")
-    assert "For bubblewrap: `sudo apt install bubblewrap`." in finding
-    assert "set `MANUS_SANDBOX=none`." in finding
+    assert "(no sandbox: each command asks first, unless a rule allows it; see `manus d" in first
+    assert "no sandbox confines it, so it can read and change all your files" in result.out
+    [thread] = re.findall(r"manus resume (\w+)", result.err)
+    resumed = manus.cold("resume", thread, "--answer", "yes", by=by, MANUS_SANDBOX="auto")
+    assert (manus.workspace / "done.txt").read_text() == "work\n", resumed.err
+    finding = sandbox_finding(manus.cold("doctor", by=by, MANUS_SANDBOX="auto", **NO_MODEL))
+    assert finding.startswith("MISSING sandbox No sandbox works here: bubblewrap")
+    assert "and the kernel has no Landlock" in finding
+    assert "each command then needs your approval" in finding
+
+
+@pytest.mark.parametrize("allow", [[], ["--allow", "bash"]])
+def test_without_a_sandbox_a_rule_allows_commands(
+    manus: Program, server: ScriptedServer, allow: list[str]
+) -> None:
+    """Python is asked about, too; with `refuse`, what asks is not executed."""
+    code = "open('python.txt', 'w').write('x')"
+    server.script(
+        call("bash", command="echo work > done.txt"),
+        call("python_execute", code=code),
+        text("Done."),
+    )
+    options = ("--approve", "refuse", *allow)
+    result = manus("run", *options, "Do it.", MANUS_SANDBOX="none")
+    assert (manus.workspace / "done.txt").exists() == bool(allow), result.err
+    assert not (manus.workspace / "python.txt").exists()
 
 
 def test_the_suite_passes_and_reports_what_was_skipped(tmp_path: Path) -> None:

@@ -85,7 +85,8 @@ ON_THE_WEB = {
     "mixed-prices": [
         bash("cat prices.csv"),
         go("task.example/"),
-        *(go(f"task.example/{number}.html") for number in (10, 20, 30, 50, 60)),
+        *(page("click_element", index=1), page("go_back"), page("click_element", index=2)),
+        *(page("go_back"), page("click_element", index=3)),
     ],
 }
 """Calls that read or send on the web, before the rest of a task's solution."""
@@ -102,7 +103,9 @@ def calls_for(task: Task) -> list[Call]:
         start = "import subprocess\nsubprocess.run(['bash', '-c', {!r}], check=True)"
         look = call("python_execute", code="import os; print(os.listdir())")
         return [look, call("python_execute", code=start.format(task.solution))]
-    return [*script, bash("ls -la; head -c 2000 *"), bash(task.solution), bash("ls -la")]
+    writes_git = "git " in task.solution
+    solution = call("bash", command=task.solution, writes_git=writes_git)
+    return [*script, bash("ls -la; head -c 2000 *"), solution, bash("ls -la")]
 
 
 def build_pages(task: Task, posted: Path) -> dict[str, Page]:

@@ -18,6 +18,7 @@ import pytest
 from langgraph.types import Command
 
 from manus.config.profile import Profile
+from manus.config.trust import trust
 from manus.graph import build_agent
 from manus.nodes.exchange.notes import BROWSER_ALWAYS
 from tests.browser.site import Answer, Page
@@ -332,8 +333,14 @@ async def test_text_from_the_web(
 
 @pytest.mark.sandboxes("bubblewrap", "landlock")
 async def test_text_in_the_workspace(
-    agent: ScriptedAgent, internet: Internet, sandbox_kind: Kind
+    agent: ScriptedAgent,
+    internet: Internet,
+    sandbox_kind: Kind,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """The folder is not trusted, so that its branch, in the first request, is untrusted text."""
+    trust(agent.workspace.parent)
+    monkeypatch.delenv("MANUS_TRUST")
     lay_out(agent.workspace)
     request = "Look at news.example/quiet and at all files."
     obeyed, _ = await run_refusing(agent, [READ_SECRET, *READ_IN_THE_WORKSPACE], request)

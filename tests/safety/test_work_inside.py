@@ -205,7 +205,7 @@ async def test_a_file(limited: Session, subtests: pytest.Subtests) -> None:
 
 SERVE = (
     "python3 -m http.server {0} >server.log 2>&1 &\n"
-    "until curl -sSo /dev/null http://127.0.0.1:{0}/; do sleep 0.1; done"
+    "until curl -sSfo /dev/null http://127.0.0.1:{0}/; do sleep 0.1; done"
 )
 
 

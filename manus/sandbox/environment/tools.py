@@ -52,6 +52,8 @@ _SECRETS = (
     "node-versions/*/installation/etc/npmrc",
 )
 """Files with secrets in these folders."""
+_REHASH = "pyenv.d/exec/pip-rehash"
+"""Programs of pyenv that fail after `pip install`, since they write to its own folder."""
 _OPT = Path("/opt")
 _SYSTEM_LINKS = ("/usr/bin", "/usr/local/bin", "/etc/alternatives")
 _BROWSER = re.compile(r"(chromium|firefox|webkit|ffmpeg)[\w.]*-\d+")
@@ -215,6 +217,11 @@ def _find_secrets(root: Path) -> Iterator[Path]:
     """Yield the files with secrets in a folder of developer tools."""
     for pattern in _SECRETS:
         yield from root.glob(pattern)
+
+
+def find_rehash_programs(environ: Mapping[str, str]) -> Path:
+    """Return the folder with pyenv's programs that need its own folder to be writable."""
+    return Path(environ.get("PYENV_ROOT") or Path.home() / ".pyenv", _REHASH)
 
 
 def find_user_packages(home: Path) -> list[Path]:
