@@ -106,7 +106,8 @@ def model_in(annotation: Any) -> Any:
 def settings_page() -> Iterator[str]:
     """`settings.md`."""
     from manus.config.model_settings import ModelSettings
-    from manus.config.settings import _OPENAI_VARIABLES, _SHORT_VARIABLES, Settings
+    from manus.config.provider_table import DEFAULT_VARIABLES
+    from manus.config.settings import _SHORT_VARIABLES, Settings
 
     yield (
         "# Settings\n\nPrecedence: command-line flag, environment variable, the folder's "
@@ -126,7 +127,7 @@ def settings_page() -> Iterator[str]:
         else:
             yield from fields(kind)
     yield "\n## Other environment variables\n\n| Variable | Sets |\n| --- | --- |"
-    for variable, field in _OPENAI_VARIABLES.items():
+    for variable, field in DEFAULT_VARIABLES.items():
         yield row(variable, f"`{field}`, if neither `MANUS_{field.upper()}` nor the file sets it")
     for variable, (group, field) in _SHORT_VARIABLES.items():
         yield row(variable, f"`{field}` of `[{group}]`")

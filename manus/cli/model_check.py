@@ -18,16 +18,14 @@ from manus.config.provider_table import DEFAULT_ADDRESS, DEFAULT_MODEL, DEFAULT_
 from manus.config.settings import Settings
 from manus.models.providers import REPLAY, get_address, name_key_variables
 from manus.models.refusals import as_setting, join_words, learned_words
-from manus.models.server_window import SMALL
+from manus.models.server_window import SMALL, ServerWindow
 from manus.runs.configuration import check_model
 from manus.state.errors import ModelError, ModelUnavailableError, SettingsError
-from manus.state.messages import call_ids
+from manus.state.messages import CALLS_IN_TEXT, call_ids
 
 if TYPE_CHECKING:
     import httpx
-    from langchain_core.messages import BaseMessage
-
-    from manus.models.server_window import ServerWindow
+    from langchain_core.messages import AIMessage, BaseMessage
 
 _LIST_TIMEOUT = 3.0
 """Seconds."""
@@ -143,7 +141,7 @@ def _try_model(endpoint: ModelSettings, models: ModelList) -> CheckResult:
     if sys.stderr.isatty():
         print_note(f"Requesting a tool call from {label} …")
     try:
-        window = asyncio.run(_try_tool_call(endpoint))
+        window, is_in_text = asyncio.run(_try_tool_call(endpoint))
     except ModelUnavailableError as error:
         state: State = "missing" if "cannot be reached" in str(error) else "warning"
         return CheckResult("model", state, str(error), "Start the server, or try again later.")
@@ -156,6 +154,10 @@ def _try_model(endpoint: ModelSettings, models: ModelList) -> CheckResult:
     if size is not None:
         text += f"; it has a context window of {size:,} tokens"
     refused = learned_words(endpoint)
+    if is_in_text:
+        advice = (window or ServerWindow(None)).advise("calls")
+        text += "; the call arrived as text, which the server does not parse"
+        return CheckResult("model", "warning", text, f"{advice[:1].upper()}{advice[1:]}.")
     if refused:
         text += f"; it refuses {join_words(refused)}, which is therefore not sent"
     if window is not None and size is not None and size < SMALL:
@@ -179,8 +181,10 @@ def _remedy_for(problem: str, models: ModelList) -> str:
     return f"Available models: {join_names(models.names)}." if models.names else ""
 
 
-async def _try_tool_call(endpoint: ModelSettings) -> ServerWindow | None:
-    """Make the model call a tool, and reply to the result; return the reported context window.
+async def _try_tool_call(endpoint: ModelSettings) -> tuple[ServerWindow | None, bool]:
+    """Make the model call a tool, and reply to the result.
+
+    Return the reported context window, and whether the call arrived as text.
 
     Raises:
         ModelError: the request fails, or the reply has no tool call.
@@ -194,11 +198,11 @@ async def _try_tool_call(endpoint: ModelSettings) -> ServerWindow | None:
     try:
         async with asyncio.timeout(_TRIAL_TIMEOUT):
             for _ in range(_ATTEMPTS):
-                if await _calls_the_tool(model, endpoint):
+                reply = await _request_call(model, endpoint)
+                if reply is not None:
                     server = find_server(endpoint)
-                    if server is None:
-                        return None
-                    return await look_up_window(endpoint, server, again=True)
+                    window = server and await look_up_window(endpoint, server, again=True)
+                    return window or None, CALLS_IN_TEXT in reply.additional_kwargs
     except TimeoutError:
         raise ModelUnavailableError(
             f"The model server at {get_address(endpoint)} did not reply within "
@@ -211,8 +215,8 @@ async def _try_tool_call(endpoint: ModelSettings) -> ServerWindow | None:
     raise _NoToolCallError("replied without the requested tool call")
 
 
-async def _calls_the_tool(model: Any, endpoint: ModelSettings) -> bool:
-    """Return whether the model calls the tool; if it does, send the result as an agent does."""
+async def _request_call(model: Any, endpoint: ModelSettings) -> AIMessage | None:
+    """Return the reply that calls the tool, if there is one; send the result as an agent does."""
     from langchain_core.messages import HumanMessage, SystemMessage, ToolMessage
 
     from manus.models.endpoint_call import ModelRequest, ask_endpoint
@@ -221,8 +225,8 @@ async def _calls_the_tool(model: Any, endpoint: ModelSettings) -> bool:
     model_request = ModelRequest("main", request, [_TOOL], "auto", quiet=True)
     reply = await ask_endpoint(model, endpoint, model_request)
     if not any(call["name"] == "report" for call in reply.tool_calls):
-        return False
+        return None
     results = [ToolMessage(_RESULT, tool_call_id=call_id) for call_id in call_ids(reply)]
     request += [reply, *results, HumanMessage(_NOTE)]
     await ask_endpoint(model, endpoint, ModelRequest("main", request, [_TOOL], "auto", quiet=True))
-    return True
+    return reply

@@ -270,6 +270,7 @@ SERVERS: dict[str, Rules] = {
 _REASONING_MODELS = r"(?:.*/)?(?:gpt-5|o1|o3|o4)"
 MODELS: dict[str, Rules] = {
     ".*gemini": {"json_schema": False},
+    ".*gemini-[3-9]": {"unsigned_calls": False},  # ai.google.dev/gemini-api/docs/thought-signatures
     _REASONING_MODELS: {"token_names": _OPENAI_RULES["token_names"]},
     f"{_REASONING_MODELS}(?!.*chat)": {"temperature_with_reasoning": False},
 }
@@ -361,5 +362,7 @@ CLIENTS: dict[str, frozenset[str]] = {
 }
 """By package, the base classes of those of its exceptions that concern the connection; if empty,
 all that have no status do."""
+UNSIGNED = {"google": {"thought_signature": "skip_thought_signature_validator"}}
+"""`extra_content` of a call that another model has made (ai.google.dev/gemini-api/docs/openai)."""
 CALL_SIGNATURES = "__gemini_function_call_thought_signatures__"
 """Key of a package's messages: sealed reasoning by the id of a call."""

@@ -28,7 +28,7 @@ from manus.models.ledger import UsageLedger
 from manus.models.prices import Pricing
 from manus.models.providers import build_endpoint, get_address
 from manus.models.recording import Recorder
-from manus.models.retry import LimitedRequest, with_retries
+from manus.models.retry import with_retries
 from manus.models.server_window import ModelServer
 from manus.models.tokens import (
     TOKENS,
@@ -208,20 +208,19 @@ class ModelClient:
 
         The call is cancelled when the budget's time runs out.
         """
-        sent = LimitedRequest(request, endpoint.max_tokens)
 
         async def ask() -> Reply:
-            return await self._ask_once(endpoint, sent.request)
+            return await self._ask_once(endpoint, request)
 
         try:
             seconds = self.ledger.seconds_left if self.ledger.is_limited else None
             async with asyncio.timeout(seconds) as limit:
-                reply = await with_retries(ask, endpoint, retry_for, sent.lower_limit)
+                reply = await with_retries(ask, endpoint, retry_for)
                 if _needs_second_try(reply.message, request):
                     log.info("the model's reply was empty or truncated; requesting it once more")
                     if is_empty(reply.message):
                         self.caller_model_streams = False
-                    reply = await with_retries(ask, endpoint, retry_for, sent.lower_limit)
+                    reply = await with_retries(ask, endpoint, retry_for)
                     if is_empty(reply.message):
                         raise ModelReplyError(_explain_empty(reply.message, endpoint))
         except ModelRefusedError as error:

@@ -9,12 +9,14 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, ToolCall
 from langchain_core.runnables import Runnable
 from langgraph.constants import TAG_NOSTREAM
 
 from manus.config.model_settings import ModelSettings
 from manus.config.provider_table import OTHER, Provider
+from manus.models.package_models import list_parameters, without_parameters
 from manus.models.prompted import as_plain_text, list_blocks, prompt_with_tools, with_text_calls
 from manus.models.providers import find_package, find_rules
 from manus.models.reasoning import (
@@ -28,6 +30,7 @@ from manus.models.refusals import (
     WORDS,
     SentRequest,
     find_change,
+    is_lasting,
     learned_words,
     remember,
 )
@@ -148,6 +151,7 @@ async def ask_endpoint(
         package = package_for(model)
     known = find_rules(endpoint, package).refusing(*learned_words(endpoint))
     words: tuple[str, ...] = ()
+    lasting: tuple[str, ...] = ()
     refused: SentRequest | None = None
     while True:
         call = _EndpointCall(model, endpoint, request, package, known.refusing(*words))
@@ -162,9 +166,11 @@ async def ask_endpoint(
                 raise
             refused = refused or sent
             words += (word,)
+            if is_lasting(word, error):
+                lasting += (word,)
         else:
-            if refused is not None:
-                remember(endpoint, words, refused)
+            if refused is not None and lasting:
+                remember(endpoint, lasting, refused)
             return reply
 
 
@@ -183,6 +189,8 @@ class _EndpointCall:
         self._endpoint = endpoint
         self._request = request
         self._package = package
+        if package is not None and isinstance(model, BaseChatModel):
+            model = without_parameters(model, rules.dropped)
         self._model = model
         self._wire_rules = select_wire_rules(endpoint, rules)
         self._offered = request.cache.adapt_tools(request.tools, rules)
@@ -213,6 +221,9 @@ class _EndpointCall:
         if self._package is not None:
             if not request.streams:
                 options["stream"] = False
+            limit = self._list_package_parameters().get("max_tokens")
+            if self.rules.reply_limit is not None and limit is not None:
+                options["max_tokens"] = min(limit, self.rules.reply_limit)
             return options
         options[SERVER_RULES] = self._wire_rules
         options[WIRE_FORMS] = request.cache.find_wire_forms(self._wire_rules)
@@ -254,9 +265,11 @@ class _EndpointCall:
         """Return what the request contains that a server may refuse."""
         endpoint = self._endpoint
         parameters: dict[str, Any] = {}
-        list_parameters = getattr(self._model, "list_parameters", None)
-        if self._package is None and list_parameters is not None:
-            parameters = list_parameters(self.rules, **self._options)
+        list_own = getattr(self._model, "list_parameters", None)
+        if self._package is not None:
+            parameters = self._list_package_parameters()
+        elif list_own is not None:
+            parameters = list_own(self.rules, **self._options)
             fields = {name: None for message in self._messages for name in self._fields(message)}
             parameters = {**fields, **parameters}
         settings = endpoint.model_dump(include={*_CHOSEN}, exclude_none=True)
@@ -269,6 +282,13 @@ class _EndpointCall:
         parts = frozenset(w for w in WORDS if w in parameters or self._would_change(w))
         names = {name: value for name, value in parameters.items() if name not in _ESSENTIAL}
         return SentRequest(names, tools, parts, frozenset(chosen))
+
+    def _list_package_parameters(self) -> dict[str, Any]:
+        """Return the parameters that the chat model of a package is known to send."""
+        if not isinstance(self._model, BaseChatModel):
+            return {}
+        sent = {name: value for name, (_, value) in list_parameters(self._model).items()}
+        return {**sent, **self._request.options}
 
     def _fields(self, message: BaseMessage) -> Iterable[str]:
         """Return the names of the optional fields of a message in the protocol."""

@@ -253,25 +253,23 @@ def is_too_large(facts: ErrorFacts) -> bool:
     return bool(_IN_CONTEXT.search(message)) or not _OTHER_LIMIT.search(message)
 
 
-def find_lower_limit(error: Exception, max_tokens: int) -> int | None:
+def find_lower_limit(text: str, max_tokens: int) -> int | None:
     """Return the `max_tokens` that a server which refused a larger one accepts; None if unknown.
 
-    That is the rest of the window if the message names the window and the input, otherwise the
-    largest number in it that is smaller.
+    That is the rest of the window if the text names the window and the input, otherwise the largest
+    number in it that is smaller.
     """
-    facts = ErrorFacts(error)
-    message = facts.message[:_WORDS_LIMIT]
-    if not _OUTPUT.search(message) or facts.status in _TRANSIENT_STATUSES:
+    text = text[:_WORDS_LIMIT]
+    if not _OUTPUT.search(text):
         return None
-    numbers = [int(number.replace(",", "")) for number in _NUMBER.findall(message)]
-    numbers = [number for number in numbers if number != max_tokens]
+    numbers = {int(number.replace(",", "")) for number in _NUMBER.findall(text)} - {max_tokens}
     rests = [
         window - size
         for window in numbers
         for size in numbers
         if size >= _MIN_INPUT and size < window < size + max_tokens
     ]
-    limits = rests or [number for number in numbers if _MIN_OUTPUT <= number < max_tokens]
+    limits = rests or [number for number in numbers if number < max_tokens]
     limit = max(limits, default=0)
     return limit if _MIN_OUTPUT <= limit < max_tokens else None
 

@@ -30,11 +30,15 @@ _ARGUMENT_NAMES = {
     "reasoning_effort": ("reasoning_effort", "effort", "thinking_level"),
     "timeout": ("timeout", "request_timeout", "timeout_seconds"),
     "streaming": ("streaming",),
+    "stream_options": ("stream_usage",),
     "max_retries": ("max_retries",),
 }
 """Argument names of a setting, the best first; one that starts with `_` is a suffix of a name."""
 _OPTIONAL = ("temperature", "reasoning_effort", "timeout", "streaming", "max_retries")
 """Settings that are skipped if a class does not accept them."""
+
+_REFUSABLE = ("temperature", "max_tokens", "reasoning_effort", "stream_options")
+"""Settings that a server may refuse as parameters."""
 
 
 def from_package(settings: ModelSettings, provider: str, name: str) -> BaseChatModel:
@@ -164,3 +168,23 @@ def _takes_plain_text(model_class: Any, argument: str) -> bool:
 
 def _reveal(value: Any) -> Any:
     return value.get_secret_value() if isinstance(value, SecretStr) else value
+
+
+def list_parameters(model: Any) -> dict[str, tuple[str, Any]]:
+    """Return the field of a chat model and its value, by each name of a parameter that it sends."""
+    parameters: dict[str, tuple[str, Any]] = {}
+    fields = [*getattr(type(model), "model_fields", ())]
+    for setting in _REFUSABLE:
+        field = _choose_name(_ARGUMENT_NAMES[setting], fields)
+        value = getattr(model, field) if field is not None else None
+        if field is not None and value:
+            parameters |= dict.fromkeys((setting, *_ARGUMENT_NAMES[setting]), (field, value))
+    return parameters
+
+
+def without_parameters(model: Any, names: frozenset[str]) -> Any:
+    """Return a chat model that does not send parameters; the same if it sends none of them."""
+    parameters = list_parameters(model)
+    fields = {parameters[name][0] for name in names & parameters.keys()}
+    changes = {field: False if getattr(model, field) is True else None for field in fields}
+    return model.model_copy(update=changes) if changes else model

@@ -15,6 +15,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
+from manus.models.reasoning import REASONING
 from manus.models.text_calls import read_text_calls
 from manus.models.text_marks import ToolIndex
 from manus.models.tool_calls import with_calls
@@ -103,15 +104,21 @@ def with_text_calls(
     """
     if has_calls(message) or not isinstance(message.content, str):
         return message
-    offered = ToolIndex(tools)
-    read = read_text_calls(message.content, offered, may_continue=is_prompted)
+    # templates that open a thought in the prompt lose the call if the model does not close it
+    is_thought = not message.content.strip()
+    text = message.additional_kwargs.get(REASONING, "") if is_thought else message.content
+    read = read_text_calls(text, ToolIndex(tools), may_continue=is_prompted and not is_thought)
     if read.is_unreadable:
         message.additional_kwargs[CALLS_IN_TEXT] = UNREADABLE
     if not read.calls:
         return message
     if not is_prompted:
         message.additional_kwargs[CALLS_IN_TEXT] = READ
-    message.content = _EMPTY_FENCE.sub("", read.text).strip()
+    prose = _EMPTY_FENCE.sub("", read.text).strip()
+    if is_thought:
+        message.additional_kwargs[REASONING] = prose
+    else:
+        message.content = prose
     calls = [{"id": None, "name": call.name, "args": call.arguments} for call in read.calls]
     if ended_at_limit(message):  # the ellipsis keeps them from being parsed in any notation
         calls[-1]["args"] = f"…{calls[-1]['args']}"

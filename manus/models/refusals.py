@@ -38,6 +38,7 @@ _REFUSED = r"(?:not |n't |un|in)(?:\w+ )?(?:support|enabl|allow|accept|permit|va
 # The first kind whose words occur, and that would change the request, is what is refused.
 _KINDS: tuple[tuple[str, str], ...] = (
     ("missing_reasoning", r"reasoning_content\W.{0,60}(?:must|missing|required|pass)"),
+    ("unsigned_calls", r"thought_?signature"),
     ("user_after_tool", r"alternat|consecutive|successive|message[_ ]order|role.{0,30} after "
      r"|(?:unexpected|invalid|wrong) (?:message )?role|in a row|followed by (?:an? )?\W?assistant"
      r"|after (?:a |the )?\W?tool|order of (?:the )?(?:message|role)"),
@@ -80,7 +81,7 @@ class SentRequest:
     """What a request contained that a server may refuse."""
 
     parameters: Mapping[str, Any]
-    """Parameters, and optional fields of messages; empty if a provider's package sends them."""
+    """Parameters, and optional fields of messages where no provider's package writes them."""
     tools: Sequence[str]
     """Names of the tools."""
     parts: frozenset[str]
@@ -132,15 +133,15 @@ def find_change(error: Exception, sent: SentRequest, rules: ServerRules) -> str 
     maximum of the reply.
     """
     facts = ErrorFacts(error)
-    if facts.status in _OTHER_STATUSES or not (facts.details or facts.body):
+    if facts.status in _OTHER_STATUSES or not (facts.details or facts.body or facts.status):
         return None
     text = "\n".join(_list_texts(facts.details or facts.message))
     name = _find_parameter(str(facts.details.get("param")), text, sent)
-    if name in rules.token_names:
-        limit = find_lower_limit(error, sent.parameters[name])
-        if limit is not None and str(limit) in text.replace(",", ""):
-            return f"max_tokens:{limit}"
-    if is_too_large(facts):
+    is_large = is_too_large(facts)
+    limit = _find_reply_limit(text, sent, rules)
+    if limit is not None and (is_large or name in rules.token_names):
+        return limit
+    if is_large:
         return None
     if name is not None:
         return name
@@ -149,7 +150,22 @@ def find_change(error: Exception, sent: SentRequest, rules: ServerRules) -> str 
             change = _with_limit(text) if word == _DESCRIPTIONS else word
             if rules.refusing(change) != rules:
                 return change
-    return _find_tool(text, sent)
+    return limit or _find_tool(text, sent)
+
+
+def _find_reply_limit(text: str, sent: SentRequest, rules: ServerRules) -> str | None:
+    """Return the word for the limit of a reply that the server accepts; None if it names none."""
+    for name in rules.token_names:
+        limit = find_lower_limit(text, sent.parameters.get(name) or 0)
+        if limit is not None:
+            return f"max_tokens:{limit}"
+    return None
+
+
+def is_lasting(word: str, error: Exception) -> bool:
+    """Return whether a change concerns every request, not the rest of the window for this one."""
+    name, _, limit = word.partition(":")
+    return name != "max_tokens" or limit in ErrorFacts(error).message.replace(",", "")
 
 
 def _list_texts(value: Any) -> Iterator[str]:

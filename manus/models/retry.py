@@ -10,15 +10,13 @@ import random
 import re
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
 from typing import TypeVar
 
 from langgraph.config import get_stream_writer
 
 from manus.config.model_settings import ModelSettings
-from manus.models.endpoint_call import ModelRequest
-from manus.models.errors import ErrorFacts, ReplyFaultError, explain, find_lower_limit
+from manus.models.errors import ErrorFacts, ReplyFaultError, explain
 from manus.state.errors import ManusError, ModelReplyError, ModelUnavailableError
 from manus.state.events import RetryEvent
 
@@ -34,36 +32,15 @@ _DELAY = re.compile(r"'retryDelay': '([\d.]+)s'")
 T = TypeVar("T")
 
 
-@dataclass(slots=True)
-class LimitedRequest:
-    """A request in the form in which it is sent, and the length of the reply that it allows."""
-
-    request: ModelRequest
-    max_tokens: int | None
-
-    def lower_limit(self, error: Exception) -> bool:
-        """Return whether the reply's limit has been lowered to what the server accepts."""
-        limit = find_lower_limit(error, self.max_tokens) if self.max_tokens else None
-        if limit is None:
-            return False
-        log.info("lowering the limit of the reply from %s to %s tokens", self.max_tokens, limit)
-        self.max_tokens = limit
-        options = {**self.request.options, "max_tokens": limit}
-        self.request = replace(self.request, options=options)
-        return True
-
-
 async def with_retries(
     ask: Callable[[], Awaitable[T]],
     endpoint: ModelSettings,
     retry_for: float,
-    adapt: Callable[[Exception], bool] = lambda _: False,
 ) -> T:
     """Return the reply; retry for `retry_for` seconds after the first transient failure.
 
     Waits grow exponentially, or are those that the server asks for. If the server asks for a longer
-    wait than the time left, the call fails immediately. Each retry emits an event. `adapt` returns
-    whether it has changed the request so that the error will not recur; it is then sent at once.
+    wait than the time left, the call fails immediately. Each retry emits an event.
 
     Raises:
         ModelError: the failure is permanent, or has lasted for the whole retry time.
@@ -78,8 +55,6 @@ async def with_retries(
         except ManusError:
             raise
         except Exception as error:  # each client has its own, and passes on those of its libraries
-            if adapt(error):
-                continue
             failure = explain(error, endpoint)
             if not isinstance(failure, ModelUnavailableError):
                 raise failure from error

@@ -19,6 +19,7 @@ _NAMES = {
     "tools": "tool calls",
     "json_schema": "parts of the tools' JSON schemas",
     "missing_reasoning": "earlier replies without their reasoning",
+    "unsigned_calls": "earlier calls without a signature of the thought before them",
     "call_ids": "the ids of earlier calls",
     "call_names": "the names of calls",
 }
@@ -52,6 +53,8 @@ class ServerRules:
     """Whether the schemas of tools may use all of JSON schema; otherwise a small part of it."""
     missing_reasoning: bool = True
     """Whether readable reasoning may be left out of earlier replies."""
+    unsigned_calls: bool = True
+    """Whether earlier calls may lack the signature of a thought, as those of other models do."""
     call_ids: str = ".+"
     """Pattern of the ids of calls."""
     call_names: str = "[a-zA-Z0-9_-]{1,64}"

@@ -16,7 +16,8 @@ from langchain_core.messages import (
 )
 
 from manus.config.model_settings import ModelSettings
-from manus.models.reasoning import REASONING, hash_origin, is_foreign, restore_sealed
+from manus.config.provider_table import UNSIGNED
+from manus.models.reasoning import EXTRA, REASONING, hash_origin, is_foreign, restore_sealed
 from manus.models.server_rules import ServerRules
 from manus.prompts.tools import NO_TEXT
 from manus.state.messages import PerHistory, PerMessage, get_text, list_calls
@@ -88,7 +89,7 @@ def wire_form(message: BaseMessage, rules: WireRules) -> dict[str, Any]:
 
 
 def _assistant_form(message: AIMessage, rules: WireRules) -> dict[str, Any]:
-    calls = [_call_form(call) for call in list_calls(message)]
+    calls: list[dict[str, Any]] = [_call_form(call) for call in list_calls(message)]
     # text alone: the blocks may come from another provider's model
     content: str | None = get_text(message)
     if calls and not content:
@@ -104,6 +105,8 @@ def _assistant_form(message: AIMessage, rules: WireRules) -> dict[str, Any]:
         if rules.reasoning:
             form[REASONING] = fields.get(REASONING, "")
         restore_sealed(form, message)
+    if calls and not (rules.server.unsigned_calls or EXTRA in calls[0]):
+        calls[0][EXTRA] = UNSIGNED  # the first call of a message has its signature
     return form
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_openai import ChatOpenAI
 
 from manus.config.model_settings import ModelSettings
 from manus.models.chat_models import build_model
@@ -179,6 +180,45 @@ async def test_both_names_of_the_limit_are_tried(server: ScriptedServer) -> None
     await ask(server, max_tokens=500)
     sent = [{k: v for k, v in r.body.items() if "max_" in k} for r in server.requests]
     assert sent == [{"max_tokens": 500}, {"max_completion_tokens": 500}]
+
+
+async def test_the_rest_of_the_window_is_not_remembered(server: ScriptedServer) -> None:
+    message = "input length and `max_tokens` exceed context limit: 188059 + 20000 > 200000"
+    server.script(fail(400, message=message), text("Done."), text("Done."))
+    await ask(server, max_tokens=20_000)
+    await ask(server, max_tokens=20_000)
+    assert [r.body["max_tokens"] for r in server.requests] == [20_000, 11_941, 20_000]
+
+
+async def test_what_a_package_sends_is_dropped_or_lowered_too(server: ScriptedServer) -> None:
+    options: dict[str, Any] = {"model": "m", "base_url": server.base_url, "api_key": "x"}
+    options |= {"temperature": 0.5, "max_tokens": 9_000, "stream_usage": True, "max_retries": 0}
+    model = ChatOpenAI(**options)
+    endpoint = ModelSettings(model="m", base_url=server.base_url)
+    request = ModelRequest("main", HISTORY, [TOOL], "auto", quiet=True)
+    server.script(
+        fail(400, message="Unsupported parameter: 'temperature'"),
+        fail(400, message="max_completion_tokens must be less than or equal to 8192"),
+        fail(400, message="Extra inputs are not permitted: stream_options"),
+        text("Done."),
+    )
+    await ask_endpoint(model, endpoint, request, is_caller_model=True)
+    last = server.requests[-1].body
+    assert not {"temperature", "stream_options"} & last.keys()
+    assert last["max_completion_tokens"] == 8_192
+
+
+async def test_calls_of_other_models_are_marked_where_signatures_are_required(
+    server: ScriptedServer,
+) -> None:
+    message = "Function call is missing a thought_signature in functionCall parts."
+    server.script(fail(400, message=message), text("Done."))
+    await ask(server)
+    [call] = server.requests[-1].messages[2]["tool_calls"]
+    assert (
+        call["extra_content"]["google"]["thought_signature"] == "skip_thought_signature_validator"
+    )
+    assert not find_rules(ModelSettings(model="google/gemini-3-pro")).unsigned_calls
 
 
 async def test_the_setting_avoids_the_refusal(server: ScriptedServer) -> None:

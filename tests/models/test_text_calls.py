@@ -247,6 +247,19 @@ async def test_a_call_in_text_is_executed_under_the_usual_rules(
     assert agent.lines("a") == ["1"] * len(forms)
 
 
+async def test_a_call_in_the_reasoning_alone_is_one(agent: ScriptedAgent) -> None:
+    append = json.dumps({"name": "append", "arguments": {"path": "a", "line": "1"}})
+    thought = f"I write.\n<tool_call>\n{append}\n</tool_call>"
+    unclosed = reply_stream(build_chunk({"reasoning_content": thought}), build_chunk({}, "stop"))
+    outcome = await agent.run(unclosed, text("Done."))
+    assert (agent.lines("a"), outcome.output) == (["1"], "Done.")
+    in_prose = reply_stream(
+        build_chunk({"reasoning_content": f"Not `{thought}`."}), build_chunk({}, "stop")
+    )
+    outcome = await agent.run(in_prose, text("No call."), thread="mentioned")
+    assert (agent.lines("a"), outcome.output) == (["1"], "No call.")
+
+
 FENCE = "```bash\nls\n```"
 
 

@@ -219,4 +219,4 @@ LOWER = [
 def test_the_largest_reply_that_a_refusal_allows(subtests: pytest.Subtests) -> None:
     for message, max_tokens, expected in LOWER:
         with subtests.test(message=message):
-            assert find_lower_limit(in_words(400, message), max_tokens) == expected
+            assert find_lower_limit(message, max_tokens) == expected
