@@ -78,22 +78,28 @@ STEPS = {
             call(
                 "data_visualization",
                 data="rentals.csv",
-                chart={
-                    "type": "line",
-                    "x": "month",
-                    "y": ["city", "cargo", "mountain"],
+                spec={
+                    "transform": [
+                        {"fold": ["city", "cargo", "mountain"], "as": ["bike", "rentals"]}
+                    ],
+                    "mark": {"type": "line", "point": True},
+                    "encoding": {
+                        "x": {"field": "month", "axis": {"tickMinStep": 1}},
+                        "y": {"field": "rentals", "type": "quantitative"},
+                        "color": {"field": "bike"},
+                    },
                     "title": "Rentals by month",
-                    "y_title": "rentals",
                     "width": 440,
                     "height": 240,
                 },
+                output="charts/rentals.png",
             ),
             text="One line per bike shows the seasons best.",
             usage=tokens(1610, 96),
         ),
         calls(
             call("terminate", status="success"),
-            text="The chart is in charts/rentals-line.png (and .html): city bikes lead all year, "
+            text="The chart is in charts/rentals.png (and .html): city bikes lead all year, "
             "mountain bikes are a summer affair, cargo bikes hardly have a season.",
             usage=tokens(2480, 61, cached=1536),
         ),
@@ -118,7 +124,7 @@ SUMMARY = text(
     "| Spring | March | April | May | total |\n| --- | ---: | ---: | ---: | ---: |\n"
     "| city | 87 | 132 | 171 | 390 |\n| cargo | 21 | 30 | 38 | 89 |\n"
     "| mountain | 18 | 44 | 81 | 143 |\n\n"
-    "The chart is in `charts/rentals-line.png`. Demand in spring peaks in May: mountain bikes "
+    "The chart is in `charts/rentals.png`. Demand in spring peaks in May: mountain bikes "
     "rise from 18 rentals in March to 81.",
     usage=tokens(1104, 152),
 )

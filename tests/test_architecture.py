@@ -26,7 +26,7 @@ LOCAL_IMPORTS = {
     "manus.threads.open_store": "only the configured database",
     "manus.threads.postgres": "psycopg, an optional dependency",
     "manus.tools.browser_use": "Playwright, for runs with a browser",
-    "manus.tools.chart.worker": "pandas and altair, in a process of their own",
+    "manus.tools.chart_worker": "pandas and altair, in a process of their own",
     "manus.tools.web_search": "the page reader's packages",
 }
 """Functions that import modules of the package, and the reason."""
@@ -96,7 +96,7 @@ BROAD_EXCEPTS = {
     "manus.models.retry.with_retries": "each provider's client",
     "manus.cli.model_check._try_tool_call": "each provider's client",
     "manus.prompts.formulas.render_formula": "latex2mathml, whose errors have no common base",
-    "manus.tools.chart.table.read_table": "pandas' readers",
+    "manus.tools.chart_worker.read_table": "pandas' readers",
     # one failure must not end the others
     "manus.calls.session.discard": "closing a resource",
     "manus.models.chat_models._hold_models": "closing a client",

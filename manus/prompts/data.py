@@ -38,15 +38,17 @@ and the files you have created; then call `terminate`.\
 
 CHART = """\
 Create a chart from a data file in the workspace (CSV, TSV, JSON, JSON Lines, Parquet or Excel), \
-as a PNG and as one HTML page that works offline. The result shows the image. A chart has a `type` \
-and states which column goes where:
-- line, area, bar: `x` and `y`; with `aggregate` one value for each `x`, with `per` for each month \
-(week, year …) of it (without `y`: a count)
-- scatter: `x` and `y`, one point per row; - histogram: `x`, a column of numbers
-- heatmap: `x` and `y`, colored by `value` (without it: a count)
-- box: `y`, a column of numbers, for each category of `x`
-- pie: shares of the categories of `x`, by the sum of `y` (without it: a count)
-`color` names a column that divides the data into series.\
+as a PNG and as one HTML page that works offline. The result shows the image. `spec` is a \
+Vega-Lite specification without `data`: the rows come from the file, and its columns are the fields.
+Example: {"mark": "bar", "encoding": {"x": {"field": "region"}, "y": {"field": "sold", \
+"aggregate": "sum"}, "color": {"field": "year", "type": "nominal"}}, "title": "Sales"}
+- `type` may be omitted: numbers are quantitative, dates (YYYY-MM-DD) temporal, texts nominal.
+- Texts are sorted alphabetically: `"sort": null` keeps the order of the file, `"sort": "-y"` puts \
+the largest first.
+- Several columns as series: `"transform": [{"fold": ["a", "b"]}]`, then the fields `key` and \
+`value`.
+- Cells must be plain numbers and dates: first clean a file with units, percent signs or \
+separators of thousands.\
 """
 
 REPORT = """\

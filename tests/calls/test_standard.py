@@ -23,7 +23,10 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "bash": {"command": "echo $((6 * 7))"},
     "browser_use": {"action": "open_tab", "url": "about:blank"},
     "create_chat_completion": {"response": "Forty-two."},
-    "data_visualization": {"data": "sales.csv", "chart": {"type": "bar", "x": "place", "y": "n"}},
+    "data_visualization": {
+        "data": "sales.csv",
+        "spec": {"mark": "bar", "encoding": {"x": {"field": "place"}, "y": {"field": "n"}}},
+    },
     "delegate": {"task": "Count the rows."},
     "make_report": {"markdown": "# Sales"},
     "planning": {"command": "create", "title": "Trip", "steps": ["Pack", "Go"]},

@@ -10,7 +10,7 @@ import pytest
 
 from manus.state.errors import ToolError
 from manus.tools.browser.fields import _build_payload
-from manus.tools.chart.table import read_table
+from manus.tools.chart_worker import read_table
 from manus.tools.editor.editor import Editor
 from manus.workspace.workspace import Workspace
 

@@ -1,7 +1,6 @@
 """Charts and reports: files that a browser displays offline, without external requests."""
 
 import base64
-import json
 import re
 import struct
 import sys
@@ -12,11 +11,10 @@ import pytest
 import vl_convert
 from playwright.async_api import Browser
 
-from manus.calls.catalog import build_catalog
-from manus.calls.result import Observation
-from manus.calls.session import Session
-from manus.calls.session_sandbox import get_sandbox
-from manus.sandbox.process import ProcessResult
+from manus.execution.catalog import build_catalog
+from manus.execution.result import Observation
+from manus.execution.sandbox.sandbox import get_sandbox
+from manus.execution.session import Session
 from manus.tools import data_visualization
 from tests.pages.report.viewer import Viewer
 
@@ -26,12 +24,6 @@ SALES = "日期,地区,销量\n" + "".join(
     for month in range(1, 13)
     for place, factor in PLACES.items()
 )
-
-
-@pytest.fixture(autouse=True)
-def kept(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Share a cache between these tests: the assets of a page take seconds to assemble."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "chart-cache"))
 
 
 @pytest.fixture
@@ -46,11 +38,16 @@ def root(root: Path) -> Path:
     return root
 
 
-async def _draw(
-    session: Session, data: str, chart: dict[str, Any], **arguments: Any
-) -> Observation:
+async def _draw(session: Session, data: str, spec: dict[str, Any], **arguments: Any) -> Observation:
     catalog = build_catalog(["data_visualization"], session)
-    return await catalog.execute("data_visualization", {"data": data, "chart": chart, **arguments})
+    return await catalog.execute("data_visualization", {"data": data, "spec": spec, **arguments})
+
+
+BARS = {
+    "mark": "bar",
+    "title": "</script>",
+    "encoding": {"x": {"field": "地区"}, "y": {"field": "销量", "aggregate": "mean"}},
+}
 
 
 @pytest.mark.sandboxes
@@ -63,46 +60,45 @@ async def test_a_chart_is_an_image_and_a_page_rendered_in_the_sandbox(
     python.write_text(f'#!/bin/sh\ncat /proc/1/comm > seen\nexec {sys.executable} "$@"\n')
     python.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(python))
-    chart = {"type": "line", "title": "各地销量", "width": 300, "height": 200}
-    chart |= {"x": "日期", "y": "销量", "color": "地区"}
-    result = await _draw(session, "sales.csv", chart)
+    line = {"x": {"field": "日期"}, "y": {"field": "销量"}, "color": {"field": "地区"}}
+    spec = {"mark": "line", "title": "各地销量", "width": 300, "height": 200, "encoding": line}
+    result = await _draw(session, "sales.csv", spec)
     assert not result.is_error, result.text
     assert "36 rows" in result.text
-    assert all(f"charts/sales-line.{kind}" in result.text for kind in ("png", "html"))
-    picture = (root / "charts/sales-line.png").read_bytes()
+    assert all(f"charts/sales-1.{kind}" in result.text for kind in ("png", "html"))
+    picture = (root / "charts/sales-1.png").read_bytes()
     assert base64.b64decode(result.images[0].data) == picture
     assert picture.startswith(b"\x89PNG\r\n\x1a\n")
     assert struct.unpack(">I", picture[16:20])[0] >= 300
     assert wall != "bubblewrap" or (root / "seen").read_text() == "bwrap\n"
 
 
-async def test_the_page_renders_itself_without_requests(
+async def test_the_page_renders_offline_and_an_earlier_chart_is_not_replaced(
     session: Session, root: Path, chromium: Browser
 ) -> None:
     (root / "pandas.py").write_text("raise SystemExit(3)\n")  # replaces no other file
-    chart = {"type": "bar", "title": "</script>", "x": "地区", "y": "销量", "aggregate": "mean"}
-    result = await _draw(session, "sales.csv", chart)
-    assert not result.is_error, result.text
-    assert "Drawn: 北京 19.5; " in result.text
+    first = await _draw(session, "sales.csv", BARS)
+    assert not first.is_error, first.text
+    again = await _draw(session, "sales.csv", {**BARS, "mark": "point"})
+    assert "charts/sales-2.png" in again.text
+    named = await _draw(session, "sales.csv", BARS, output="charts/sales-2.html")
+    assert named.text.endswith("It replaces the earlier file charts/sales-2.png.")
     context = await chromium.new_context(color_scheme="dark", offline=True)
-    viewer = await Viewer.open(context, (root / "charts/sales-bar.html").as_uri())
-    await viewer.page.wait_for_selector("canvas")
+    viewer = await Viewer.open(context, (root / "charts/sales-1.html").as_uri())
     assert await viewer.page.title() == "</script>"
-    spec = json.loads(str(await viewer.page.text_content("#spec")))
-    assert {row["x"]: row["y"] for row in spec["data"]["values"]} == {
-        place: 6.5 * factor for place, factor in PLACES.items()
-    }
-    assert [url for url in viewer.requests if not url.startswith(("file:", "blob:"))] == []
+    tips = await viewer.page.locator("path > title").all_text_contents()
+    assert "地区: 北京; Mean of 销量: 19.5" in tips
+    assert [url for url in viewer.requests if not url.startswith("file:")] == []
 
 
+_X = {"mark": "bar", "encoding": {"x": {"field": "a"}}}
 _WRONG: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
-    ("sales.csv", {"type": "bar", "x": "city"}, {}, "no column `city` for `x`"),
-    ("sales.csv", {"type": "line", "x": "日期"}, {}, "needs `y`"),
-    ("gone.csv", {"type": "bar", "x": "a"}, {}, "it does not exist"),
-    (".", {"type": "bar", "x": "a"}, {}, "it is not a regular file"),
-    ("../x.csv", {"type": "bar", "x": "a"}, {}, "outside the workspace"),
-    ("large.csv", {"type": "bar", "x": "a"}, {}, "the limit of 209,715,200"),
-    ("sales.csv", {"type": "bar", "x": "地区"}, {"output": ".manus/x.png"}, "own records"),
+    ("sales.csv", _X, {}, "no column `a`"),
+    ("gone.csv", _X, {}, "it does not exist"),
+    (".", _X, {}, "it is not a regular file"),
+    ("../x.csv", _X, {}, "outside the workspace"),
+    ("large.csv", _X, {}, "the limit of 209,715,200"),
+    ("sales.csv", BARS, {"output": ".manus/x.png"}, "own records"),
 ]
 
 
@@ -111,25 +107,19 @@ async def test_invalid_arguments_and_missing_files_are_reported(
 ) -> None:
     with (root / "large.csv").open("wb") as file:
         file.truncate(300 * 2**20)
-    for data, chart, arguments, message in _WRONG:
-        with subtests.test(data=data, chart=chart):
-            result = await _draw(session, data, chart, **arguments)
+    for data, spec, arguments, message in _WRONG:
+        with subtests.test(data=data, message=message):
+            result = await _draw(session, data, spec, **arguments)
             assert result.is_error
             assert message in result.text
             assert "\n" not in result.text
-    in_a_string: Any = '{"type": "radar", "x": "地区", "time_unit": "month"}'
+    in_a_string: Any = '{"mark": "radar", "encoding": {}}'
     result = await _draw(session, "sales.csv", in_a_string)
-    assert "`chart.time_unit` is not an argument" in result.text
-    assert "`chart.type`: Input should be 'line', 'bar'," in result.text
-    assert "`aggregate`, `per`," in result.text
-
-    async def lacks(*_: Any) -> ProcessResult:
-        return ProcessResult('{"missing": "vl_convert"}', 0)
-
-    monkeypatch.setattr(data_visualization, "_run_worker", lacks)
-    result = await _draw(session, "sales.csv", {"type": "bar", "x": "地区"})
+    assert "`spec` is not valid Vega-Lite: `mark`" in result.text
+    monkeypatch.setattr(data_visualization, "_PACKAGES", ("pandas", "no_such_package"))
+    result = await _draw(session, "sales.csv", BARS)
     assert result.is_error
-    assert "(vl_convert)" in result.text
+    assert "(no_such_package)" in result.text
     assert "make setup EXTRAS=data" in result.text, "the error says how to install the packages"
 
 

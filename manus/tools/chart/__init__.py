@@ -1,1 +1,0 @@
-"""Charts from data files: the specification, and the worker process that reads and draws."""
