@@ -114,7 +114,7 @@ EXPECTED = {
         "\nIt is not in the glossary.\n",
     ],
     "data_analysis": [
-        "A box chart of 1,461 rows: charts/heat.png",
+        "A chart of 1,461 rows: charts/heat.png",
         "November is the wettest month (161 mm), July the driest (12 mm).",
     ],
 }
