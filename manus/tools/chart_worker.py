@@ -21,11 +21,11 @@ import pandas as pd
 import vl_convert
 from jsonschema import ValidationError
 
-from manus.execution.safe_open import open_file
-from manus.execution.text_encoding import decode
-from manus.execution.text_files import replace_file
 from manus.state.errors import ToolError
 from manus.state.text import one_line
+from manus.workspace.safe_open import open_file
+from manus.workspace.text_encoding import decode
+from manus.workspace.text_files import replace_file
 
 Spec = dict[str, Any]
 

@@ -14,15 +14,16 @@ from typing import Any, ClassVar
 from pydantic import BaseModel, Field
 from typing_extensions import override
 
-from manus.execution.base import AgentTool, Arguments
-from manus.execution.process import ProcessResult, exit_state, run
-from manus.execution.result import Image, Observation
-from manus.execution.safe_open import look_at, open_file
-from manus.execution.sandbox.interpreter import get_own_python
-from manus.execution.sandbox.sandbox import Sandbox, get_sandbox
-from manus.execution.workspace import WORKSPACE, Workspace
+from manus.calls.base import AgentTool, Arguments
+from manus.calls.result import Image, Observation
+from manus.calls.session_sandbox import get_sandbox
 from manus.prompts.data import CHART
+from manus.sandbox.interpreter import get_own_python
+from manus.sandbox.process import ProcessResult, exit_state, run
+from manus.sandbox.sandbox import Sandbox
 from manus.state.errors import ToolError, ToolUnavailableError
+from manus.workspace.safe_open import look_at, open_file
+from manus.workspace.workspace import WORKSPACE, Workspace
 
 MAX_BYTES = 200 * 2**20
 """Maximum size of a data file, in bytes."""

@@ -11,10 +11,10 @@ import pytest
 import vl_convert
 from playwright.async_api import Browser
 
-from manus.execution.catalog import build_catalog
-from manus.execution.result import Observation
-from manus.execution.sandbox.sandbox import get_sandbox
-from manus.execution.session import Session
+from manus.calls.catalog import build_catalog
+from manus.calls.result import Observation
+from manus.calls.session import Session
+from manus.calls.session_sandbox import get_sandbox
 from manus.tools import data_visualization
 from tests.pages.report.viewer import Viewer
 
