@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
@@ -87,13 +88,31 @@ async def _invoke(
     call = {"type": "tool_call", "id": call_id, "name": tool.name, "args": dict(args)}
     if isinstance(tool, AgentTool):
         return as_observation(await tool.ainvoke(call, config), call_id)
-    tool = wrap_exit(tool)
     try:
         get_runtime()
     except (RuntimeError, KeyError):  # outside a graph
-        return as_observation(await tool.ainvoke(call, config), call_id)
-    node = ToolNode([tool], handle_tool_errors=False)
+        return as_observation(await wrap_exit(tool).ainvoke(call, config), call_id)
+    node = _build_node(_Identity(tool))
     return as_observation(await node.ainvoke([call], config), call_id)
+
+
+class _Identity:
+    """A tool as a key: tools cannot be hashed."""
+
+    def __init__(self, tool: BaseTool) -> None:
+        self.tool = tool
+
+    def __hash__(self) -> int:
+        return id(self.tool)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Identity) and self.tool is other.tool
+
+
+@lru_cache(128)
+def _build_node(key: _Identity) -> ToolNode:
+    """Return the node of a foreign tool; to build it takes as long as a call of the tool."""
+    return ToolNode([wrap_exit(key.tool)], handle_tool_errors=False)
 
 
 def failure(text: str) -> Observation:

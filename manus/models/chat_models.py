@@ -17,7 +17,6 @@ from manus.config.model_settings import ModelSettings, check_name, split_spec
 from manus.config.provider_table import DEFAULT_MODEL, PROVIDERS
 from manus.models.package_models import CONNECT_TIMEOUT, from_package
 from manus.models.providers import NOT_CONFIGURED, REPLAY, is_configured
-from manus.models.tls import ssl_context
 from manus.state.errors import SettingsError
 from manus.state.text import one_line
 
@@ -91,11 +90,13 @@ def _build(settings: ModelSettings, provider: str, name: str) -> BaseChatModel:
     values: dict[str, Any] = settings.model_dump(include=names, exclude_none=True)
     if not PROVIDERS[provider].is_own:
         return from_package(settings, provider, name)
-    from openai import DefaultAsyncHttpxClient, Timeout
+    from openai import Timeout
+
+    from manus.models.http_client import build_http_client
 
     timeout = Timeout(settings.timeout, connect=min(settings.timeout, CONNECT_TIMEOUT))
     try:
-        client = DefaultAsyncHttpxClient(timeout=timeout, verify=ssl_context())
+        client = build_http_client(timeout)
     except (OSError, ValueError, ImportError) as error:
         raise SettingsError(
             "The HTTP client for model servers cannot be created; check SSL_CERT_FILE, "

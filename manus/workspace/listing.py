@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+from manus.workspace.folder_watch import FolderWatch
 from manus.workspace.safe_open import enter
 from manus.workspace.tree import path_and_parents
 from manus.workspace.workspace import PRIVATE
@@ -85,18 +86,23 @@ class Listing:
     which are."""
     settled_before: int = 0
     """Time in nanoseconds; a file that changed later may have changed again since."""
+    watch: FolderWatch | None = None
+    """Watches each folder that is listed."""
 
 
-def list_workspace(root: Path, own_folder: Path, limit: float | None = None) -> Listing:
+def list_workspace(
+    root: Path, own_folder: Path, limit: float | None = None, watch: FolderWatch | None = None
+) -> Listing:
     """List a workspace, except for repositories' `.git`, caches and our own folders. Blocking.
 
-    `limit`: the maximum number of files and folders [default: `MAX_FILES`].
+    `limit`: the maximum number of files and folders [default: `MAX_FILES`]. `watch` begins to watch
+    each folder before it is listed.
 
     Raises:
         TooManyFilesError: the workspace has too many entries.
         OSError: the root cannot be read.
     """
-    listing = Listing(settled_before=time.time_ns() - _TICK)
+    listing = Listing(settled_before=time.time_ns() - _TICK, watch=watch)
     if own_folder.is_relative_to(root):
         listing.excluded.add(str(own_folder.relative_to(root)))
     descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -149,6 +155,8 @@ def _list_entry(path: str, at: int, listing: Listing, *, is_deep: bool) -> None:
 
 def _add_file(path: str, status: os.stat_result, listing: Listing) -> None:
     kind = stat.S_IFMT(status.st_mode)
+    if status.st_nlink > 1 and listing.watch is not None:
+        listing.watch.give_up()  # a change under a name outside the workspace is not reported
     if kind == stat.S_IFREG and status.st_size > MAX_FILE_BYTES:
         listing.skipped[path] = f"larger than {MAX_FILE_BYTES // 2**20} MB"
     elif kind in (stat.S_IFREG, stat.S_IFLNK):
@@ -161,6 +169,8 @@ def _list_folder(descriptor: int, prefix: str, listing: Listing, limit: float) -
     """List a folder. Most of a listing's time is spent in this loop."""
     files = listing.files
     is_empty = True
+    if listing.watch is not None:
+        listing.watch.add(descriptor)
     with os.scandir(descriptor) as entries:
         for entry in entries:
             is_empty = False

@@ -16,6 +16,7 @@ from typing import Protocol
 
 from manus.state.errors import StorageError
 from manus.threads.snapshots.objects import Author, SnapshotStore
+from manus.workspace.folder_watch import watch_folder
 from manus.workspace.listing import (
     MAX_FILE_BYTES,
     MAX_FILES,
@@ -96,6 +97,8 @@ class _Last:
 
     id: str
     tree: Tree
+    changes: int | None = None
+    """The count of the watch before the whole workspace was last listed; None if it was not."""
 
 
 class Writes(Protocol):
@@ -124,6 +127,7 @@ class SnapshotRecorder:
         self.notify: Callable[[str], None] = log.warning
         """Reports why files are not recorded, each reason once."""
         self.folder = folder
+        self._watch = watch_folder(root)
         self._cache = FileCache(folder / _CACHE_FILE)
         self._store: SnapshotStore | None = None
         self._is_open = False
@@ -169,6 +173,11 @@ class SnapshotRecorder:
         with self._lock:
             store = self._open()
             return store.head(ref) if store is not None else ""
+
+    def is_current(self, snapshot: str) -> bool:
+        """Return whether nothing has changed in the workspace since a snapshot was taken of it."""
+        last = self._last
+        return last is not None and (last.id, last.changes) == (snapshot, self._watch.count())
 
     def find_unrecorded(self, writes: Writes) -> list[str]:
         """Return what is logged as changed since the newest snapshot, and is not recorded."""
@@ -239,11 +248,14 @@ class SnapshotRecorder:
             current = Tree()
             first_author = "unknown"
         if paths is not None and parent:
+            changes = self._last.changes if self._last is not None else None
             listing, tree = self._list_some(current, paths)
         else:
+            changes = self._watch.count()
             listing, tree = self._list_all()
         is_known = listing.files.keys() <= tree.entries.keys()
         if parent and tree == current and is_known and not (writes.paths and current.skipped):
+            self._last = _Last(parent, current, changes)
             return parent
         changed = _find_changed(current, tree, listing)
         groups = {first_author: changed}
@@ -261,17 +273,17 @@ class SnapshotRecorder:
             new.unrecorded = unrecorded if author == "agent" else {}
             if first is None and parent and new == current and not new.unrecorded:
                 continue
-            changes = itertools.chain([first] if first is not None else [], contents)
-            parent = store.commit(ref, parent, author, label, new, changes)
+            differences = itertools.chain([first] if first is not None else [], contents)
+            parent = store.commit(ref, parent, author, label, new, differences)
             current = new
             self._has_changed = True
         self._cache.update(listing, current.entries)
-        self._last = _Last(parent, current)
+        self._last = _Last(parent, current, changes)
         return parent
 
     def _list_all(self) -> tuple[Listing, Tree]:
         """Return the listing of the workspace, and its tree as far as it is cached."""
-        listing = list_workspace(self.root, self.folder)
+        listing = list_workspace(self.root, self.folder, watch=self._watch)
         tree = Tree(_folder_entries(listing), dict(listing.skipped))
         tree.entries.update(self._cache.find_all(listing.files))
         return listing, tree

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Collection, Iterable
-from contextlib import ExitStack, asynccontextmanager, nullcontext
+from collections.abc import AsyncIterator, Collection, Iterable, Sequence
+from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 
 from manus.threads.snapshots.objects import make_ref
@@ -25,8 +25,9 @@ class ThreadFiles:
     """The recorded files of a thread, which separate changes by its calls from changes by others.
 
     A call is preceded by a snapshot of the whole workspace, so that everything it may change or
-    delete is stored, and followed by one of the files that it changed. The author of each change is
-    read from the log of what the thread's calls and programs write.
+    delete is stored, and followed by one of the files that it changed; neither is taken if the
+    kernel reports no change since the last one. The author of each change is read from the log of
+    what the thread's calls and programs write.
     """
 
     def __init__(self, recorder: SnapshotRecorder, thread_id: str) -> None:
@@ -50,21 +51,31 @@ class ThreadFiles:
         `is_logged`: the call itself, or the supervisor of its programs, logs what it changes.
         """
         root = self._recorder.root
-        paths = await asyncio.to_thread(find_paths, root, list(resources))
+        names = list(resources)
+        paths = None
+        if not _uses_any_file(names):
+            paths = await asyncio.to_thread(find_paths, root, names)
         if paths == []:
             with observe_writes(root, self.writes):
                 yield
             return
+        is_unknown = not (is_logged or paths)
         async with self._lock:
-            await self._take("", paths)  # contains everything that the call may change or delete
-        await asyncio.to_thread(self.writes.note_all, paths or ())
-        writer = nullcontext() if is_logged or paths else self.writes.unknown_writer()
+            if paths or self.writes or not self._recorder.is_current(self.head):
+                await self._take("", paths)  # contains everything that the call may change
+        if paths:
+            await asyncio.to_thread(self.writes.note_all, paths)
         with ExitStack() as stack:
-            await asyncio.to_thread(stack.enter_context, writer)
+            if is_unknown and self.writes.expects_unknown:
+                stack.enter_context(self.writes.unknown_writer())
+            elif is_unknown:
+                await asyncio.to_thread(stack.enter_context, self.writes.unknown_writer())
             stack.enter_context(observe_writes(root, self.writes))
             yield
         async with self._lock:
-            await self._take(label, ())
+            is_current = is_unknown and self._recorder.is_current(self.head)
+            if not (is_current and self.writes.withdraw_unknown()):
+                await self._take(label, ())
 
     def describe_unrecorded(self) -> str:
         """Return a note on files that calls have changed and a rewind cannot restore; or empty."""
@@ -134,15 +145,20 @@ class ThreadFiles:
         self.head = await asyncio.to_thread(take)
 
 
+def _uses_any_file(resources: Sequence[str]) -> bool:
+    return _EVERYTHING in resources or WORKSPACE in resources
+
+
 def find_paths(root: Path, resources: Iterable[str]) -> list[str] | None:
     """Return the files that a call with these resources may change. Blocking (follows links).
 
     None if it may change any file, and an empty list if it uses no files.
     """
+    names = list(resources)
+    if _uses_any_file(names):
+        return None
     paths = []
-    for resource in resources:
-        if resource in (_EVERYTHING, WORKSPACE):
-            return None
+    for resource in names:
         name = resource.removeprefix(f"{WORKSPACE}/")
         if name == resource:
             continue

@@ -48,10 +48,12 @@ class WriteLog:
         self._lock = threading.Lock()
         self._times: dict[str, float] = {}
         """The time of the last change by path."""
+        self._in_file: set[str] = set()
         self._unknown_writers = 0
         self._writers: list[Writers] = []
         with contextlib.suppress(OSError), open_file(path) as file:
-            self._times = dict.fromkeys(os.fsdecode(file.read()).split("\0")[:-1], _OF_KILLED)
+            self._in_file = set(os.fsdecode(file.read()).split("\0")[:-1])
+            self._times = dict.fromkeys(self._in_file, _OF_KILLED)
         self._file: int | None = None
 
     def __bool__(self) -> bool:
@@ -67,7 +69,7 @@ class WriteLog:
     def note(self, path: str) -> None:
         """Log a path that is about to change. Blocking."""
         with self._lock:
-            if path not in self._times:
+            if path not in self._in_file:
                 self._append(path)
             self._times[path] = time.monotonic()
 
@@ -81,15 +83,30 @@ class WriteLog:
         self._unknown_writers += for_good
         self.note(_UNKNOWN)
 
+    @property
+    def expects_unknown(self) -> bool:
+        """Return whether `unknown_writer` does not block, because the file already says so."""
+        return _UNKNOWN in self._in_file
+
     @contextmanager
     def unknown_writer(self) -> Iterator[None]:
-        """Log that any path may change for the length of the block. Blocking at its start."""
+        """Log that any path may change for the length of the block. Blocking at its start.
+
+        The file says so until the end of the run; a kill between two calls makes no difference.
+        """
         self._unknown_writers += 1
         self.note_unknown()
         try:
             yield
         finally:
             self._unknown_writers -= 1
+
+    def withdraw_unknown(self) -> bool:
+        """Withdraw that any path may have changed; return whether nothing else is logged."""
+        with self._lock:
+            if not self._unknown_writers:
+                self._times.pop(_UNKNOWN, None)
+            return not self._times
 
     def add_writers(self, writers: Writers) -> None:
         """Keep the files that these programs have open in the log until they are closed."""
@@ -121,17 +138,20 @@ class WriteLog:
             for path, noted_at in settled.items():
                 if self._times.get(path) == noted_at:
                     del self._times[path]
-            if settled:
+            if self._in_file - self._times.keys() - {_UNKNOWN}:
                 self._rewrite()
 
     def close(self) -> None:
-        """Close the file. Blocking."""
+        """Close the file, and remove from it what is in a snapshot. Blocking."""
         with self._lock:
+            if self._in_file - self._times.keys():
+                self._rewrite()
             if self._file is not None:
                 os.close(self._file)
                 self._file = None
 
     def _append(self, path: str) -> None:
+        self._in_file.add(path)
         with contextlib.suppress(OSError):  # a failure only matters if the process is killed
             if self._file is None:
                 with open_record(self._path) as file:
@@ -139,6 +159,7 @@ class WriteLog:
             os.write(self._file, os.fsencode(path) + b"\0")
 
     def _rewrite(self) -> None:
+        self._in_file.clear()
         with contextlib.suppress(OSError):
             if self._file is not None:
                 os.ftruncate(self._file, 0)
