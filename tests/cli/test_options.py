@@ -134,4 +134,4 @@ def test_options_with_the_name_of_a_context_field_are_part_of_the_context() -> N
         "approve_plan": True,
         "budget": {"tokens": 5},
     }
-    assert stored_options() == {"approve", "approve_plan", "budget", "max_steps", "model"}
+    assert stored_options() == {"allow", "approve", "approve_plan", "budget", "max_steps", "model"}

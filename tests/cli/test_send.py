@@ -121,9 +121,9 @@ def test_a_thread_that_waits_says_how_to_answer(manus: Program, server: Scripted
     assert manus("run", "--thread", "t", "ask").code == 1
     assert "manus resume t --answer TEXT" in manus("send", "t", "hurry").err
     assert manus("resume", "t", "--answer", "red").out == "Done.\n"
-    last = server.requests[-1]
-    assert [*last.tool_results.values()] == ["red"]
-    assert last.messages[-2]["content"].endswith("hurry")
+    answered = server.requests[1]
+    assert [*answered.tool_results.values()] == ["red"]
+    assert answered.messages[-2]["content"].endswith("hurry")
 
 
 def test_in_a_plan_it_is_shown_where_the_step_reads_it(

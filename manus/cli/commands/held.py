@@ -13,7 +13,7 @@ from manus.cli.options import workspace_option
 @click.argument("names", nargs=-1)
 @workspace_option
 def held(names: tuple[str, ...], workspace: str | None) -> int:
-    """List files that a run's programs wrote and that start by themselves.
+    """List files that a run could not leave here, or bring them back.
 
     With NAMES, bring these files back; later runs do not take them out again.
     """
