@@ -11,7 +11,8 @@ import hashlib
 import re
 from collections.abc import Sequence
 from functools import lru_cache, partial
-from typing import Any
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
@@ -52,6 +53,10 @@ def valid_id(call_id: str | None, rules: ServerRules) -> str:
     return hashlib.sha256(call_id.encode("utf-8", "surrogatepass")).hexdigest()[:9]
 
 
+_MESSAGE = itemgetter(0)
+_IMAGES = itemgetter(1)
+
+
 class ValidMessages:
     """Makes requests that extend one another valid; each of their messages only once."""
 
@@ -61,29 +66,41 @@ class ValidMessages:
 
     def of(self, request: Sequence[BaseMessage]) -> list[BaseMessage]:
         """Return the messages of a request in a form and an order that the server accepts."""
-        return _order(request, self._messages.list_values(request), self._rules)
+        return _order(self._messages.list_values(request), self._rules)
 
 
 def list_valid(request: Sequence[BaseMessage], rules: ServerRules) -> list[BaseMessage]:
     """Return the messages of a single request, as `ValidMessages` does."""
-    return _order(request, [make_valid(message, rules) for message in request], rules)
+    return _order([_split(message, rules) for message in request], rules)
 
 
-def _order(
-    request: Sequence[BaseMessage], messages: list[BaseMessage], rules: ServerRules
-) -> list[BaseMessage]:
+class _Split(NamedTuple):
+    """A valid message, and the images that must follow it in a message of their own."""
+
+    message: BaseMessage
+    images: tuple[Any, ...] = ()
+
+
+def _split(message: BaseMessage, rules: ServerRules) -> _Split:
+    """Return a message in a form that a server accepts, without images that it refuses there."""
+    is_split = isinstance(message, ToolMessage) and has_image(message)
+    images: Any = message.content if is_split and rules.images and not rules.tool_images else ()
+    return _Split(make_valid(message, rules), tuple(filter(is_image, images)))
+
+
+def _order(parts: list[_Split], rules: ServerRules) -> list[BaseMessage]:
     """Return the valid messages of a request in an order that the server accepts."""
-    if not rules.tool_images:
-        messages = _move_images(request, messages)
+    has_images = any(map(_IMAGES, parts))
+    messages = _move_images(parts) if has_images else [*map(_MESSAGE, parts)]
     if rules.user_after_tool and rules.system_role:
-        return [*messages]
+        return messages
     return _arrange(messages, rules)
 
 
 @lru_cache(64)
-def _per_message(rules: ServerRules) -> PerMessage[BaseMessage]:
+def _per_message(rules: ServerRules) -> PerMessage[_Split]:
     """Return the cache of the messages that are valid under the rules, which all runs share."""
-    return PerMessage(partial(make_valid, rules=rules))
+    return PerMessage(partial(_split, rules=rules))
 
 
 def make_valid(message: BaseMessage, rules: ServerRules) -> BaseMessage:
@@ -133,22 +150,16 @@ def _valid_block(block: Any, rules: ServerRules) -> Any:
     return block
 
 
-def _move_images(before: Sequence[BaseMessage], after: list[BaseMessage]) -> list[BaseMessage]:
-    """Return the messages with the images of each batch of tool messages after it, in one message.
-
-    `before` are the messages that still contain them.
-    """
-    if not any(isinstance(message, ToolMessage) and has_image(message) for message in before):
-        return after
+def _move_images(parts: Sequence[_Split]) -> list[BaseMessage]:
+    """Return the messages with the images of each batch of tool messages after it, in one."""
     moved: list[BaseMessage] = []
     images: list[Any] = []
-    for original, message in zip(before, after, strict=True):
-        if images and not isinstance(message, ToolMessage):
+    for part in parts:
+        if images and not isinstance(part.message, ToolMessage):
             moved.append(HumanMessage(images))
             images = []
-        if IMAGE_FOLLOWS in message.content and isinstance(original.content, list):
-            images += filter(is_image, original.content)
-        moved.append(message)
+        images += part.images
+        moved.append(part.message)
     return [*moved, HumanMessage(images)] if images else moved
 
 

@@ -382,7 +382,7 @@ def _has_private_files(
     if parent is not None:
         return parent.session.egress_guard.has_files
     is_open = settings.sandbox.kind == "none" or bool(settings.sandbox.read)
-    return is_open or (workspace.root.exists() and any(workspace.root.iterdir()))
+    return is_open or (workspace.root.is_dir() and any(workspace.root.iterdir()))
 
 
 def _open_files(key: str, session: Session) -> ThreadFiles:

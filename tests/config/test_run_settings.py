@@ -138,14 +138,15 @@ def test_a_session_without_a_run_has_the_defaults() -> None:
 def test_only_the_module_that_resolves_reads_the_sources_in_a_run() -> None:
     package = Path(__file__).parents[2] / "manus"
     readers = set()
-    for folder in ("models", "execution", "tools", "nodes"):
+    for folder in ("models", "workspace", "sandbox", "threads", "calls", "tools", "nodes"):
         for path in (package / folder).rglob("*.py"):
             source = path.read_text("utf-8")
             if "config.settings import" in source or "context_source" in source:
                 readers.add(path.relative_to(package).as_posix())
     assert readers == {
-        "execution/session.py",  # the defaults of a session outside a run
+        "calls/session.py",  # the defaults of a session outside a run
         "models/prices.py",  # `prices` and `currency`, which no run changes
+        "threads/open_store.py",  # selects the store, before a run
         "nodes/active_run.py",  # loads the settings
         "nodes/subagent.py",  # builds the context of a nested run
     }

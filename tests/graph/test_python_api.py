@@ -281,12 +281,13 @@ def test_a_loop_that_ends_leaves_no_connection_open(
 
 def test_a_scripted_model_may_repeat_a_reply(context: dict[str, Any]) -> None:
     model, same = ScriptedModel(), scripted.calls(scripted.call("bash", command="echo a"))
-    model.script(same, same, scripted.text("Done."))
+    done = scripted.text("Done.")  # sent back once, since it may be an announcement
+    model.script(same, same, done, done)
     model.when("else", scripted.text("Other."))
     graph = build_agent("swe", model=model)
     here = {"workspace": context["workspace"]}
     result = graph.invoke(REQUEST, context=here)
-    assert [m.type for m in result["messages"]] == ["human", *(["ai", "tool"] * 2), "ai"]
-    assert (result["output"], len(model.requests)) == ("Done.", 3)
+    assert [m.type for m in result["messages"]] == ["human", *(["ai", "tool"] * 2), "ai", "ai"]
+    assert (result["output"], len(model.requests)) == ("Done.", 4)
     assert graph.invoke({"request": "Something else."}, context=here)["output"] == "Other."
     assert "The script has no more replies" in graph.invoke(REQUEST, context=here)["output"]
