@@ -21,7 +21,8 @@ from manus.models.refusals import as_setting, join_words, learned_words
 from manus.models.server_window import SMALL, ServerWindow
 from manus.runs.configuration import check_model
 from manus.state.errors import ModelError, ModelUnavailableError, SettingsError
-from manus.state.messages import CALLS_IN_TEXT, call_ids
+from manus.state.messages import call_ids
+from manus.state.replies import CALLS_IN_TEXT
 
 if TYPE_CHECKING:
     import httpx

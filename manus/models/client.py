@@ -54,7 +54,7 @@ from manus.state.errors import (
     ModelUnavailableError,
 )
 from manus.state.events import RetryEvent
-from manus.state.messages import (
+from manus.state.replies import (
     CALLS_IN_TEXT,
     CUT_OFF,
     broke_off,

@@ -50,16 +50,9 @@ from manus.models.wire_forms import (
 )
 from manus.models.wrapped import chat_model_in, chat_models_in, with_tools
 from manus.state.errors import ManusError
-from manus.state.messages import (
-    PerHistory,
-    get_finish_reason,
-    get_text,
-    has_calls,
-    has_image,
-    is_ephemeral,
-    is_image,
-    list_calls,
-)
+from manus.state.message_cache import PerHistory
+from manus.state.messages import get_text, has_calls, has_image, is_ephemeral, is_image, list_calls
+from manus.state.replies import get_finish_reason
 from manus.state.text import sanitize_all
 
 _OWN_PACKAGE = "manus."

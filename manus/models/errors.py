@@ -60,11 +60,13 @@ _BAD_ADDRESS = {"UnsupportedProtocol", "InvalidURL", "LocalProtocolError", "TooM
 _CREDENTIALS = re.compile("Credential|Token")
 _OUT_OF_CREDIT = re.compile(
     r"insufficient.{0,12}(?:quota|balance|credit|fund)|billing|\bcredits?\b|balance|arrear|overdue"
-    r"|payment|recharge|top.?up|spend(?:ing)? (?:limit|cap)|余额|欠费|额度|充值",
+    r"|payment|recharge|top.?up|free.?tier.{0,30}exhaust"
+    r"|spend(?:ing)? (?:limit|cap)|余额|欠费|额度|充值",
     re.IGNORECASE,
 )
 _RATE_LIMITED = re.compile(
-    r"try again in|rate.?limit|per.?(?:min|second|hour)|\b[rt]p[ms]\b|too many requests|throttl",
+    r"(?:try again|retry) in|rate.?limit|per.?(?:min|second|hour)|\b[rt]p[ms]\b"
+    r"|too many requests|throttl",
     re.IGNORECASE,
 )
 _OVERFLOW_CODE = re.compile(
@@ -79,7 +81,8 @@ _CONTENT = (
 )
 _EXCESS = (
     r"exceed|too (?:long|large|many|big)|(?:longer|greater|larger|more|bigger) than|overflow|beyond"
-    r"|over the (?:limit|max)|(?:max\w*|limit|at most|up to)\b.{0,40}\d[\d,]{3}|range of|reduc"
+    r"|\d tokens,? but|over the (?:limit|max)|(?:max\w*|limit|at most|up to)\b.{0,40}\d[\d,]{3}"
+    r"|range of|reduc"
     r"|must (?:be|have) (?:less|at most|<)|does(?: not|n't) fit|shorten|超|过长|>=? ?(?:\d|n_)"
 )
 _TOO_LARGE = re.compile(
@@ -297,7 +300,8 @@ def _is_out_of_credit(facts: ErrorFacts) -> bool:
         return "PerDay" in str(details) or "retryDelay" not in str(details)
     if _OUT_OF_CREDIT.search(facts.code):
         return True
-    is_possible = facts.status in (400, 403, 429, 500, 503) and not facts.headers.get("retry-after")
+    statuses = (400, 401, 403, 429, 500, 503)
+    is_possible = facts.status in statuses and not facts.headers.get("retry-after")
     is_rate_limit = facts.status == 429 and _RATE_LIMITED.search(f"{facts.code} {facts.message}")
     return is_possible and not is_rate_limit and bool(_OUT_OF_CREDIT.search(facts.message))
 

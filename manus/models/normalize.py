@@ -28,7 +28,7 @@ from manus.models.text_calls import read_text_calls
 from manus.models.text_marks import TextHolder, ToolIndex
 from manus.models.tokens import usage_metadata
 from manus.models.tool_calls import try_parse_arguments, with_calls
-from manus.state.messages import broke_off
+from manus.state.replies import broke_off, read_reason
 
 MAX_REPLY = 2_000_000
 """Characters of a reply, thoughts included; the rest is not read."""
@@ -104,10 +104,10 @@ class ReplyReader:
     def _read_reason(self, choice: Json) -> None:
         """Store why the reply has ended: the first reason, unless a later one is a failure."""
         for name in ("finish_reason", "native_finish_reason"):
-            reason = str(choice.get(name) or "")
-            if reason and (name not in self._metadata or broke_off(reason.lower())):
-                self._metadata[name] = reason
-        self.is_complete |= bool(choice.get("finish_reason"))
+            reason = read_reason(choice.get(name))
+            if reason and (name not in self._metadata or broke_off(reason)):
+                self._metadata[name] = str(choice[name])
+        self.is_complete |= bool(read_reason(choice.get("finish_reason")))
 
     def end(self) -> AIMessageChunk:
         """Return what was held back until the stream ended; markup of calls is not shown."""
@@ -143,7 +143,8 @@ class ReplyReader:
         if not MESSAGE_FIELDS.isdisjoint(delta):
             self._sealed = self._sealed or SealedReader()
             self._sealed.feed(delta, is_whole=is_whole)
-        call_chunks = self._read_calls(delta.get("tool_calls"), is_whole=is_whole)
+        calls = delta.get("tool_calls") or delta.get("function_call")  # as before parallel calls
+        call_chunks = self._read_calls(calls, is_whole=is_whole)
         if not (text or reasoning or call_chunks):
             return None
         return self._add(reasoning, text, call_chunks)
@@ -153,8 +154,12 @@ class ReplyReader:
         entries = calls if isinstance(calls, list) else [calls]
         chunks = []
         for position, entry in enumerate(entries):
-            if isinstance(entry, dict) and (entry.get("function") or not is_whole):
-                chunks.append(self._add_call_chunk(entry, position))
+            if not isinstance(entry, dict):
+                continue
+            function = entry.get("function")
+            function = function if isinstance(function, dict) else entry
+            if function.get("name") or not is_whole:
+                chunks.append(self._add_call_chunk(entry, function, position))
         return chunks
 
     def _add(
@@ -178,12 +183,11 @@ class ReplyReader:
             chunk_position="last" if is_last else None,
         )
 
-    def _add_call_chunk(self, chunk: Json, position: int) -> ToolCallChunk:
+    def _add_call_chunk(self, chunk: Json, function: Json, position: int) -> ToolCallChunk:
         """Add a chunk to its call; return it with the call's number, id and name only at first.
 
-        `position` is that of the chunk among the calls of its delta.
+        `function` has the name and the arguments; `position` is among the calls of the delta.
         """
-        function = chunk.get("function") or {}
         name = str(function.get("name") or "")
         arguments = _arguments_text(function.get("arguments"))
         call_id = str(chunk.get("id") or "") or None
@@ -225,6 +229,10 @@ class ReplyReader:
         if index is None:
             index = position
         inherited_name = ""
+        if call_id and not name:  # an index may be wrong
+            for known, call in enumerate(self._calls):
+                if call["id"] == call_id:
+                    return known
         number = self._call_numbers.get(index)
         if number is not None:
             call = self._calls[number]

@@ -20,16 +20,8 @@ from manus.models.text_calls import read_text_calls
 from manus.models.text_marks import ToolIndex
 from manus.models.tool_calls import with_calls
 from manus.prompts import tools as prompts
-from manus.state.messages import (
-    CALLS_IN_TEXT,
-    READ,
-    UNREADABLE,
-    ended_at_limit,
-    get_text,
-    has_calls,
-    list_calls,
-    with_texts,
-)
+from manus.state.messages import get_text, has_calls, list_calls, with_texts
+from manus.state.replies import CALLS_IN_TEXT, READ, UNREADABLE, ended_at_limit
 
 _TAG = re.compile(r"<(/?)tool_call>")
 _EMPTY_FENCE = re.compile(r"```\w*\s*```")

@@ -61,7 +61,8 @@ _KINDS: tuple[tuple[str, str], ...] = (
      r"|(?:string|array|list|sequence).{0,60}\bcontent"),
     ("json_schema", r"schema|function_?declaration|parameters|propert|\benum|anyOf|oneOf|\$ref"
      r"|grammar|tools?\W{1,2}\d"),
-    ("tools", r"(?:tool|function)s?\b.{0,60}(?:(?:not |n't |un)(?:support|enabl|avail)|require)"
+    ("tools", r"\btools\W{1,6}extra (?:fields|inputs)"
+     r"|(?:tool|function)s?\b.{0,60}(?:(?:not |n't |un)(?:support|enabl|avail)|require)"
      r"|tool-call-parser|support (?:tool|function)|(?:not |n't |un)support.{0,30}(?:tool|function)"
      r"|only user and assistant|alternat"),
 )  # fmt: skip

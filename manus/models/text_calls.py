@@ -33,7 +33,7 @@ from manus.state.text import read_json
 _NAME_KEYS = ("name", "tool_name", "function_name", "recipient_name", "tool", "function", "action")
 _ARGUMENT_KEYS = (
     *("arguments", "parameters", "args", "params", "kwargs", "input"),
-    *("tool_input", "action_input"),
+    *("tool_input", "tool_args", "action_input"),
 )
 _PARAMETER_WORDS = {"parameter", "param", "arg", "argument"}
 _FILLERS = {"assistant", "commentary", "analysis", "json", "code", "function"}

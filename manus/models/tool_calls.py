@@ -18,15 +18,8 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, InvalidToolCall, ToolCall
 
-from manus.state.messages import (
-    CUT_OFF,
-    MALFORMED_AT,
-    ended_at_limit,
-    get_finish_reason,
-    has_calls,
-    is_cut_off,
-    list_calls,
-)
+from manus.state.messages import MALFORMED_AT, has_calls, list_calls
+from manus.state.replies import CUT_OFF, ended_at_limit, get_finish_reason, is_cut_off
 from manus.state.text import read_json
 
 log = logging.getLogger("manus")

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import re
 import uuid
-import weakref
 from collections.abc import Callable, Sequence
-from functools import partial
-from typing import Any, Generic, Literal, TypeVar, cast
+from typing import Any, cast
 
 from langchain_core.messages import (
     AIMessage,
@@ -31,14 +28,6 @@ MALFORMED_AT = "malformed_at"
 """In a message's `additional_kwargs`: the ascending indexes of its malformed calls among all its
 calls."""
 
-CUT_OFF = "cut_off"
-"""In a reply's `additional_kwargs`: it has no finish reason, which its provider always reports."""
-
-CALLS_IN_TEXT = "calls_in_text"
-"""In a reply's `additional_kwargs`: `READ` if its calls were parsed from its text, `UNREADABLE` if
-its text contains the markup of calls that cannot be parsed."""
-READ = "read"
-UNREADABLE = "unreadable"
 
 SOURCE = "source"
 """In a tool message's `additional_kwargs`: the source of its text (`prompts/sources.py`)."""
@@ -76,19 +65,6 @@ FAILED = "failed"
 """In a tool message's `additional_kwargs`: the call was refused, or its tool failed. A command with
 a nonzero exit code has not failed in this sense."""
 
-ReplyFault = Literal["cut off", "repeats itself", "unreadable call", "only a fence"]
-_AT_LIMIT = {"length", "max_tokens", "max_output_tokens", "model_length"}
-_AT_LIMIT |= {"model_context_window_exceeded", "max_length", "token_limit"}
-_ENDS = {"stop", "end", "eos", "eos_token", "end_turn", "end_of_turn", "end_of_text", "endoftext"}
-_ENDS |= {"stop_sequence", "stop_token", "stop_str", "complete", "completed", "finish", "finished"}
-_ENDS |= {"done", "success", "normal"}
-_CALL_ENDS = {"tool_calls", "tool_call", "tool_use", "tool", "function_call", "function_calls"}
-_BROKE_OFF = re.compile("error|abort|fail|cancel|insufficient|timeout|overload|unavailable")
-_MIN_REPETITIONS = 8
-_MIN_REPEATED = 600
-"""Characters of repetition at the end of a reply that show that the model does not stop."""
-_MAX_PERIOD = 2_000
-"""Maximum characters of a repeated passage."""
 _ID_NAMESPACE = uuid.UUID("9d0f7a52-0f4b-4b0e-9a52-7f1f7f0f6a11")
 _MESSAGE_CLASSES: dict[str, type[BaseMessage]] = {
     "ai": AIMessage,
@@ -96,8 +72,6 @@ _MESSAGE_CLASSES: dict[str, type[BaseMessage]] = {
     "system": SystemMessage,
     "tool": ToolMessage,
 }
-
-V = TypeVar("V")
 
 
 def append_messages(history: Sequence[Any], writes: Sequence[Any]) -> list[AnyMessage]:
@@ -314,144 +288,3 @@ def readable_thoughts(message: AIMessage) -> str:
         if block["type"] == "reasoning":
             texts.append(block.get("reasoning", ""))
     return "".join(texts)
-
-
-def get_finish_reason(message: AIMessage) -> str:
-    """Return why a reply ended, as the provider names it, in lower case; empty if unknown.
-
-    A gateway may call a reply ended whose provider has failed, which is its native reason.
-    """
-    metadata = message.response_metadata
-    native = str(metadata.get("native_finish_reason") or "").lower()
-    if broke_off(native):
-        return native
-    for name in ("finish_reason", "stop_reason", "stopReason", "done_reason"):
-        if metadata.get(name):
-            return str(metadata[name]).lower()
-    # OpenAI's Responses API
-    details = metadata.get("incomplete_details")
-    if isinstance(details, dict) and details.get("reason"):
-        return str(details["reason"]).lower()
-    return "stop" if metadata.get("status") == "completed" else ""
-
-
-def broke_off(reason: str) -> bool:
-    """Return whether a finish reason says that the generation of the reply has failed."""
-    return bool(_BROKE_OFF.search(reason))
-
-
-def find_end_fault(message: AIMessage) -> str | None:
-    """Return why a reply did not end as an answer does, as words after "a reply"; None if it did.
-
-    A reply without a reason has ended: custom chat models send none.
-    """
-    reason = get_finish_reason(message)
-    name = reason.replace("-", "_").replace(" ", "_")
-    if broke_off(reason):
-        return f"whose generation failed (finish reason `{reason}`)"
-    if (
-        name in _CALL_ENDS
-        and not has_calls(message)
-        and CALLS_IN_TEXT not in message.additional_kwargs
-    ):
-        return f"that announces a tool call (finish reason `{reason}`) and contains none"
-    if name and name not in _ENDS | _CALL_ENDS | _AT_LIMIT:
-        return f"that ended for an unknown reason (finish reason `{reason}`)"
-    return None
-
-
-def ended_at_limit(message: AIMessage) -> bool:
-    """Return whether a reply ended at its length limit, so that its last call may be truncated."""
-    return get_finish_reason(message) in _AT_LIMIT
-
-
-def is_cut_off(message: AIMessage) -> bool:
-    """Return whether a reply ended at its length limit, or without a reason."""
-    return ended_at_limit(message) or bool(message.additional_kwargs.get(CUT_OFF))
-
-
-def is_empty(message: AIMessage) -> bool:
-    """Return whether a reply has neither text nor calls."""
-    return not has_calls(message) and not get_text(message).strip()
-
-
-def find_reply_fault(message: AIMessage, *, has_tools: bool = False) -> ReplyFault | None:
-    """Return why the text of a reply cannot be an answer; None if it can.
-
-    For a reply with calls, None is returned: faults of calls are reported with the calls.
-    `has_tools`: the request offered tools, so that a reply of nothing but a fence means a call.
-    """
-    if has_calls(message):
-        return None
-    if message.additional_kwargs.get(CALLS_IN_TEXT) == UNREADABLE:
-        return "unreadable call"
-    if _repeats_itself(get_text(message).rstrip()):
-        return "repeats itself"
-    if ended_at_limit(message):
-        return "cut off"
-    return "only a fence" if has_tools and _is_only_fence(get_text(message)) else None
-
-
-def _is_only_fence(text: str) -> bool:
-    stripped = text.strip()
-    is_fenced = stripped.startswith("```") and stripped.endswith("```")
-    return is_fenced and len(stripped) > 6 and "```" not in stripped[3:-3]
-
-
-def _repeats_itself(text: str) -> bool:
-    """Return whether a text ends in a repeated passage: at least 8 times and 600 characters."""
-    longest = min(_MAX_PERIOD, len(text) // _MIN_REPETITIONS)
-    for period in range(1, longest + 1):
-        size = max(_MIN_REPETITIONS * period, _MIN_REPEATED)
-        if size > len(text) or text[-1] != text[-1 - period]:  # cheap, and true of most
-            continue
-        if text[-size:-period] == text[-size + period :]:
-            return True
-    return False
-
-
-def shared_length(before: list[Any], now: list[Any]) -> int:
-    """Return how many messages two histories have in common at their start.
-
-    Fast if one extends the other, except for some messages at its end. Returns 0 if they differ
-    elsewhere.
-    """
-    length = min(len(before), len(now))
-    while length and before[length - 1] is not now[length - 1]:
-        length -= 1
-    return length if before[:length] == now[:length] else 0
-
-
-class PerHistory(Generic[V]):
-    """The values of the messages of a history that grows at its end; each is computed once."""
-
-    def __init__(self, compute: Callable[[BaseMessage], V]) -> None:
-        self._compute = compute
-        self._messages: list[BaseMessage] = []
-        self._values: list[V] = []
-
-    def list_values(self, messages: Sequence[BaseMessage]) -> list[V]:
-        """Return the value of each message; the list is valid until the next call."""
-        history = list(messages)
-        length = shared_length(self._messages, history)
-        self._values[length:] = map(self._compute, history[length:])
-        self._messages = history
-        return self._values
-
-
-class PerMessage(Generic[V]):
-    """Per-message cache; an entry is dropped when its message is garbage-collected."""
-
-    def __init__(self, compute: Callable[[BaseMessage], V]) -> None:
-        self._compute = compute
-        self._entries: dict[int, tuple[weakref.ref[BaseMessage], V]] = {}
-
-    def of(self, message: BaseMessage) -> V:
-        """Return the value for a message, the same object each time."""
-        key = id(message)
-        entry = self._entries.get(key)
-        if entry is None or entry[0]() is not message:
-            reference = weakref.ref(message, partial(self._entries.pop, key))
-            entry = (reference, self._compute(message))
-            self._entries[key] = entry
-        return entry[1]

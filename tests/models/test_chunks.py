@@ -69,6 +69,11 @@ TWO_CALLS: dict[str, list[Chunk]] = {
         piece(None, OTHER, index=0),
     ],
     "one id": [piece("append", ARGS, id="x", index=0), piece("append", OTHER, id="x", index=1)],
+    "the first piece at a wrong index": [
+        piece("append", ARGS, id="x", index=0),
+        piece("append", "", id="y", index=0),
+        piece(None, OTHER, id="y", index=1),
+    ],
     "all in one piece": [
         build_chunk(
             {
@@ -108,6 +113,17 @@ ONE_CALL: dict[str, list[Chunk]] = {
     "pieces without an index": [piece("append", ARGS[:9], id="x"), piece(None, ARGS[9:])],
     "an object": [piece("append", ONE, id="x", index=0)],
     "no function at first": [piece(id="x", index=0, function=None), piece("append", ARGS, index=0)],
+    "as before parallel calls": [
+        build_chunk({"function_call": {"name": "append", "arguments": ARGS[:9]}}),
+        build_chunk({"function_call": {"arguments": ARGS[9:]}}),
+    ],
+    "without a function": [
+        build_chunk({"tool_calls": [{"index": 0, "id": "x", "name": "append", "arguments": ARGS}]})
+    ],
+    "`null` as a text": [
+        build_chunk(BEGUN["choices"][0]["delta"], "null"),
+        piece(None, ARGS[9:], index=0),
+    ],
     "whole, a number for an id": [call_chunk(id=7, function={"name": "append", "arguments": ARGS})],
 }
 

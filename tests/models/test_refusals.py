@@ -89,6 +89,13 @@ REFUSALS: list[tuple[Any, str | None]] = [
     ('No endpoints found that support tool use. Try disabling "question".', "tools"),
     ("registry.ollama.ai/library/gemma3:4b does not support tools", "tools"),
     ("tools param requires --jinja flag", "tools"),
+    ("1 validation error for Request\nbody -> tools\n  extra fields not permitted", "tools"),
+    (
+        'Invalid JSON payload received. Unknown name "additionalProperties" at '
+        "'tools[0].function_declarations[0].parameters': Cannot find field.",
+        "json_schema",
+    ),
+    ("body -> temperature\n  Extra inputs are not permitted (type=extra_forbidden)", "temperature"),
     ("Developer instruction is not enabled for models/gemma-3-27b-it", "system_role"),
     ("System role not supported", "system_role"),
     ("tools[0].function_declarations[80].parameters: only allowed for OBJECT type", "json_schema"),

@@ -110,6 +110,11 @@ TOO_LARGE = [
     "messages 参数非法。输入文本过长",
     "The text length exceeds the limit",
     "maximum number of prompt tokens is 8192, got 9001",
+    "Prompt has 49231 tokens, but the configured context size is 49152 tokens",
+    "The prompt is too long: 267657, model maximum context length: 262143",
+    "Trying to keep the first 5000 tokens when context overflows. However, the model is loaded "
+    "with context length of only 4096 tokens",
+    "Range of input length should be [1, 98304]",
 ]
 TOO_LARGE_BY_CODE = [
     refusal(400, {"error": {"message": "Too long.", "code": "context_length_exceeded"}}),
@@ -147,6 +152,8 @@ NO_CREDIT = [
     (429, "Your account is not active: insufficient balance, please recharge your account.", None),
     (429, "余额不足或无可用资源包,请充值。", "1113"),
     (500, "insufficient balance (1008)", None),
+    (401, "Insufficient balance. Manage your billing here.", None),
+    (403, "The free tier of the model has been exhausted.", "AllocationQuota.FreeTierOnly"),
     (400, "Your credit balance is too low to access the API. Go to Plans & Billing.", None),
 ]
 WAIT = [
@@ -154,6 +161,8 @@ WAIT = [
     "increase your rate limit by adding a payment method to your account at /billing.", None),
     (429, "Requests rate limit exceeded, please try again later.", "rate_limit_exceeded"),
     (429, "Too Many Requests", None),
+    (429, "You have exhausted your capacity on this model. It will reset after 3h20m.", None),
+    (429, "Free tier requests exhausted, limit: 20. Please retry in 38s.", None),
     (529, "Overloaded", None),
     (500, "Internal server error", None),
 ]  # fmt: skip

@@ -21,7 +21,8 @@ from manus.models.openai_chat import FastChatOpenAI
 from manus.models.tool_calls import parse_arguments, with_calls, with_repairs
 from manus.models.wire_forms import WireRules, encode, wire_form
 from manus.prompts.tools import IMAGE_FOLLOWS
-from manus.state.messages import MALFORMED_AT, is_cut_off, list_calls
+from manus.state.messages import MALFORMED_AT, list_calls
+from manus.state.replies import is_cut_off
 from manus.tools.terminate import TerminateArgs
 from tests.helpers.agent import ScriptedAgent
 from tests.helpers.tools import RED_DOT

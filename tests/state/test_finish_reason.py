@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage
 
-from manus.state.messages import ended_at_limit, get_finish_reason
+from manus.state.replies import ended_at_limit, get_finish_reason
 
 LIMIT = {"reason": "max_output_tokens"}
 

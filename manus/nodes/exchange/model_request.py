@@ -24,15 +24,8 @@ from manus.state.errors import (
     ModelRefusedError,
     ModelReplyError,
 )
-from manus.state.messages import (
-    MALFORMED_AT,
-    ephemeral,
-    find_reply_fault,
-    get_text,
-    has_calls,
-    has_image,
-    list_calls,
-)
+from manus.state.messages import MALFORMED_AT, ephemeral, get_text, has_calls, has_image, list_calls
+from manus.state.replies import find_reply_fault
 
 REQUIRED_TRIES = 3
 SHORTER_TRIES = 2
