@@ -14,9 +14,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from manus.sandbox.child import Child
 from manus.sandbox.supervisor import WriteSupervisor
 from manus.threads.snapshots.objects import make_ref
 from manus.threads.snapshots.recorder import SnapshotRecorder
@@ -58,12 +60,15 @@ async def _measure_programs(folder: Path) -> None:
         plain.append(time.perf_counter() - start)
         start = time.perf_counter()
         program = await supervisor.start(
-            words,
-            directory=folder,
-            environment=os.environ,
-            stdin=subprocess.DEVNULL,
-            output=subprocess.DEVNULL,
-            descriptors=(),
+            partial(
+                Child.launch,
+                words,
+                directory=folder,
+                environment=os.environ,
+                stdin=subprocess.DEVNULL,
+                output=subprocess.DEVNULL,
+                descriptors=(),
+            )
         )
         await program.wait()
         logged.append(time.perf_counter() - start)

@@ -19,8 +19,9 @@ from manus.config.model_settings import shown_address
 from manus.config.settings import Settings
 from manus.prompts.formatting import size as format_size
 from manus.runs.configuration import is_installed, resolve_workspace
+from manus.sandbox.host_programs import find_host_program
 from manus.sandbox.interpreter import get_own_python
-from manus.sandbox.process import scrub_environment
+from manus.sandbox.process import build_host_environment
 from manus.state.errors import ManusError, SettingsError
 
 _MIN_FREE = 1_000_000_000
@@ -179,8 +180,8 @@ def _fonts(_: Settings) -> CheckResult:
     names = []
     scripts = _SCRIPTS if sys.platform == "linux" else {}
     for name, code in scripts.items():
-        query = ["fc-list", f":lang={code}"]
-        environment = scrub_environment(os.environ)
+        query = [find_host_program("fc-list") or "/usr/bin/fc-list", f":lang={code}"]
+        environment = build_host_environment()
         with contextlib.suppress(OSError, subprocess.TimeoutExpired):
             if subprocess.run(query, capture_output=True, timeout=10, env=environment).stdout:
                 continue
@@ -209,7 +210,7 @@ def _mcp(settings: Settings) -> CheckResult:
         except SettingsError as error:
             problems.append(f"{name}: {error}; set it, or remove it from the settings.")
             continue
-        if command is not None and shutil.which(command) is None:
+        if command is not None and find_host_program(command) is None:
             problems.append(f"{name}: the program `{server.command}` was not found; install it.")
     text = f"{', '.join(servers)} (`manus mcp list` connects to them)"
     return CheckResult("mcp", "warning" if problems else "ok", text, "\n".join(problems))

@@ -10,8 +10,10 @@ error shows the first message that differs.
 from __future__ import annotations
 
 import json
+import os
 import re
 import threading
+import weakref
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -29,7 +31,6 @@ from langchain_core.messages.tool import ToolCallChunk, tool_call_chunk
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from pydantic import PrivateAttr
 
-from manus.config.files import make_private_file
 from manus.config.provider_table import DEFAULT_KEY
 from manus.models.reasoning import REASONING
 from manus.models.tool_calls import as_raw_call, with_calls
@@ -138,6 +139,8 @@ class Recorder:
         self._workspace = workspace
         self._turns: list[list[Turn]] = []
         self._lock = threading.Lock()
+        self._descriptor = -1
+        """The open file: a program of the run could replace its path by a link."""
 
     def start(self) -> None:
         """Create or truncate the file. Blocking.
@@ -146,8 +149,10 @@ class Recorder:
             SettingsError: the file cannot be written.
         """
         try:
-            make_private_file(self._path)  # it contains the whole conversation
-            self._path.write_text("", "utf-8")
+            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+            # private: it contains the whole conversation
+            self._descriptor = os.open(self._path, flags | os.O_NOFOLLOW, 0o600)
+            weakref.finalize(self, os.close, self._descriptor)
         except OSError as error:
             raise SettingsError(self._explain_error(error)) from None
 
@@ -164,8 +169,9 @@ class Recorder:
             line: Turn = {"role": role, "after": after, "messages": conversation[recorded_count:]}
             line["reply"] = _encode_reply(reply, self._workspace)
             try:
-                with self._path.open("a", encoding="utf-8") as handle:
-                    handle.write(json.dumps(line, ensure_ascii=False) + "\n")
+                text = json.dumps(line, ensure_ascii=False) + "\n"
+                with open(self._descriptor, "ab", closefd=False) as handle:
+                    handle.write(text.encode("utf-8", "surrogatepass"))
             except OSError as error:
                 raise StorageError(self._explain_error(error)) from None
             self._turns.append([*conversation, normalize_message(reply, self._workspace)])

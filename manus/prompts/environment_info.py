@@ -19,19 +19,15 @@ _USER_SERVERS = {
 
 _ENTRIES = "Entries of the workspace at the beginning"
 _NO_ENTRIES = "The workspace was empty at the beginning"
-_CHANGES = "Uncommitted changes at the beginning"
-_LISTING = re.compile(rf"^- (?:{_CHANGES}|{_ENTRIES}|{_NO_ENTRIES}).*(?:\n  .*)*", re.MULTILINE)
+_LISTING = re.compile(rf"^- (?:{_ENTRIES}|{_NO_ENTRIES}).*(?:\n  .*)*", re.MULTILINE)
 
 
-def environment(
-    facts: Mapping[str, str], entries: Sequence[str], omitted: int = 0, changes: str = ""
-) -> str:
+def environment(facts: Mapping[str, str], entries: Sequence[str], omitted: int = 0) -> str:
     """Return the facts, one line each, and the listing of the workspace.
 
-    `omitted`: the number of entries that the listing omits. `changes`: the uncommitted changes.
+    `omitted`: the number of entries that the listing omits.
     """
     lines = ["Where you are:", *(f"- {name}: {fact}" for name, fact in facts.items() if fact)]
-    lines += [f"- {_CHANGES}: {changes}."] if changes else []
     lines.append(f"- {_ENTRIES}:" if entries else f"- {_NO_ENTRIES}.")
     lines += [f"  {entry}" for entry in entries]
     if omitted:
@@ -40,7 +36,7 @@ def environment(
 
 
 def is_same(text: str, other: str) -> bool:
-    """Return whether two descriptions differ at most in files and uncommitted changes."""
+    """Return whether two descriptions differ at most in files."""
     return _strip(text) == _strip(other)
 
 

@@ -9,6 +9,7 @@ is a mount point of its own.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -22,6 +23,8 @@ SETTINGS = ("config", "config.worktree")
 HOOKS = "hooks"
 _PROGRAM_FILES = (*SETTINGS, HOOKS, "info/attributes", "commondir", "gitdir")
 """Entries of a git directory that lead git to programs, or to another configuration."""
+_HEAD = re.compile(r"ref: refs/heads/(\S+)|([0-9a-f]{40,64})")
+"""Matches what git writes to HEAD, so that no other file is disclosed through a link."""
 _MAX_BYTES = 1_000_000
 _MAX_INCLUDES = 20
 
@@ -124,6 +127,20 @@ def _iterate_named(config: Path, worktree: Path) -> Iterator[Path]:
                 path = Path(os.path.normpath(file.parent / value))
                 pending.append(path)
                 yield path
+
+
+def read_branch(folder: Path) -> str:
+    """Return the branch, or the commit, of the repository that a folder is in. Blocking.
+
+    Empty if there is none. The repository may be untrusted, so only HEAD is read.
+    """
+    for top in (folder, *folder.parents):
+        if (top / GIT).exists():
+            directories = _find_directories(top / GIT, top)
+            head = read_bytes(directories[0] / "HEAD") if directories else b""
+            match = _HEAD.fullmatch(head.decode("utf-8", "replace").strip())
+            return (match[1] or match[2]) if match else ""
+    return ""
 
 
 def mount_read_only(repositories: Iterable[GitData], root: Path) -> Iterator[Mount]:

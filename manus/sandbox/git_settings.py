@@ -3,50 +3,28 @@
 from __future__ import annotations
 
 import os
-import re
-import subprocess
 from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
-from urllib.parse import urlsplit
 
-from manus.sandbox.host_programs import find_host_program
+from manus.sandbox.host_git import parse_settings, run_host_git
 
 GIT_CONFIG_VARIABLE = "GIT_CONFIG_GLOBAL"
-_TRY_SECONDS = 5.0
 _ALLOWED = (
     *("user.name", "user.email", "user.useconfigonly", "author.*", "committer.*"),
     *("core.autocrlf", "core.eol", "core.safecrlf", "core.whitespace", "core.quotepath"),
     *("core.filemode", "core.ignorecase", "core.symlinks", "core.precomposeunicode"),
-    *("core.longpaths", "core.abbrev", "core.compression", "core.commentchar"),
-    *("core.logallrefupdates", "core.sharedrepository", "core.bigfilethreshold"),
-    *("init.defaultbranch", "init.defaultobjectformat", "safe.directory"),
+    *("core.longpaths", "core.abbrev", "core.commentchar", "core.sharedrepository"),
+    *("init.defaultbranch", "init.defaultobjectformat", "safe.directory", "checkout.*"),
     *("pull.rebase", "pull.ff", "push.default", "push.autosetupremote", "push.followtags"),
-    *("fetch.prune", "fetch.prunetags", "fetch.parallel", "fetch.fsckobjects"),
-    *("clone.defaultremotename", "clone.rejectshallow", "checkout.*"),
-    *("branch.autosetupmerge", "branch.autosetuprebase", "branch.sort", "tag.sort"),
-    *("merge.ff", "merge.conflictstyle", "merge.renames", "merge.autostash", "merge.log"),
-    *("rebase.autostash", "rebase.autosquash", "rebase.updaterefs", "rebase.missingcommitscheck"),
-    *("commit.verbose", "commit.cleanup", "commit.status", "rerere.*", "stash.*"),
-    *("diff.algorithm", "diff.renames", "diff.renamelimit", "diff.colormoved", "diff.context"),
-    *("diff.mnemonicprefix", "diff.noprefix", "diff.submodule", "diff.indentheuristic"),
-    *("log.*", "status.*", "color.*", "column.*", "advice.*", "i18n.*", "versionsort.*"),
-    *("help.autocorrect", "grep.*", "blame.*", "format.pretty", "apply.*", "index.*"),
-    *("feature.*", "gc.*", "pack.*", "transfer.fsckobjects", "submodule.recurse"),
-    *("alias.*", "url.*.insteadof", "url.*.pushinsteadof", "filter.lfs.*", "http.sslverify"),
+    *("fetch.prune", "fetch.prunetags", "branch.autosetupmerge", "branch.autosetuprebase"),
+    *("merge.ff", "merge.conflictstyle", "merge.renames", "merge.autostash", "rebase.auto*"),
+    *("rebase.updaterefs", "commit.cleanup", "rerere.*", "stash.*", "status.*", "advice.*"),
+    *("diff.algorithm", "diff.renames", "diff.context", "diff.submodule", "i18n.*"),
+    *("submodule.recurse", "http.sslverify"),
 )
-"""Settings for the format of repositories and of git's output. All others are omitted: headers,
-proxies, credential helpers and stores, signing keys, editors, pagers, hooks, mail."""
-_CREDENTIALS = re.compile(
-    r"://[^/\s@]*:[^/\s@]*@"  # a name with a password
-    r"|://(?!git@)[^/\s@]+@"  # a token
-    r"|\b(?:authorization|bearer|token|passw(?:or)?d|secret|api[-_]?key)\b"
-    r"|\b(?:gh[opusr]_|github_pat_|glpat-|xox[abp]-|sk-)\w",
-    re.IGNORECASE,
-)
-
-_Setting = tuple[str, str] | tuple[str, str | None]
-"""A name such as `url.https://host/.insteadof`, and its value; None if it has no `=`."""
+"""Settings for the format of repositories and of git's output. All others are omitted: addresses,
+headers, proxies, credentials, signing keys, aliases, editors, hooks."""
 
 
 def copy_git_settings(workspace: Path, target: Path, environ: Mapping[str, str]) -> None:
@@ -55,18 +33,23 @@ def copy_git_settings(workspace: Path, target: Path, environ: Mapping[str, str])
     Included files are read too, even those for this workspace only (`includeIf`). No file is
     written if there are no settings.
     """
-    settings: list[_Setting] = []
+    options = ("config", "--includes", "--list", "-z", "--file")
+    entries: list[tuple[str, str]] = []
     for file in _iterate_files(environ):
-        settings += [
-            setting for setting in _read_settings(file, workspace) if _is_harmless(*setting)
-        ]
-    if settings:
-        target.write_bytes(format_settings(settings))
+        entries += parse_settings(run_host_git(*options, str(file), directory=workspace) or "")
+    if harmless := [each for each in entries if _is_harmless(*each)]:
+        target.write_bytes(format_settings(harmless))
 
 
-def format_settings(settings: Iterable[_Setting]) -> bytes:
+def _is_harmless(key: str, value: str) -> bool:
+    if key.startswith("filter.lfs."):
+        return value == "true" or value.startswith("git-lfs ")
+    return any(fnmatchcase(key, pattern) for pattern in _ALLOWED)
+
+
+def format_settings(settings: Iterable[tuple[str, str]]) -> bytes:
     """Return settings in git's syntax."""
-    return os.fsencode("".join(map(_format, settings)))
+    return os.fsencode("".join(_format(*each) for each in settings))
 
 
 def _iterate_files(environ: Mapping[str, str]) -> Iterator[Path]:
@@ -81,53 +64,11 @@ def _iterate_files(environ: Mapping[str, str]) -> Iterator[Path]:
     yield from filter(Path.is_file, files)
 
 
-def _read_settings(file: Path, workspace: Path) -> list[_Setting]:
-    """Return the settings of a file; empty if git is missing or cannot parse the file."""
-    program = find_host_program("git")
-    if program is None:
-        return []
-    try:
-        completed = subprocess.run(
-            [program, "config", "--file", str(file), "--includes", "--list", "--null"],
-            cwd=workspace,
-            env={"PATH": os.defpath, "HOME": str(Path.home())},
-            capture_output=True,
-            timeout=_TRY_SECONDS,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return []
-    entries = completed.stdout.decode("utf-8", "replace").split("\0")[:-1]
-    return list(map(_parse_setting, entries))
-
-
-def _parse_setting(entry: str) -> _Setting:
-    name, separator, value = entry.partition("\n")
-    if not separator:
-        return name, None
-    return name, value
-
-
-def _is_harmless(name: str, value: str | None) -> bool:
-    if not any(fnmatchcase(name, pattern) for pattern in _ALLOWED):
-        return False
-    text = f"{name} {value or ''}"
-    if name.startswith("url."):
-        # a name, a token or a query in an address
-        return not _CREDENTIALS.search(text) and not urlsplit(name.split(".", 1)[1]).query
-    if name.startswith("filter.lfs."):
-        return name.endswith(".required") or (value or "").startswith("git-lfs ")
-    is_program = name.startswith("alias.") and (value or "").lstrip().startswith("!")
-    return not is_program and not _CREDENTIALS.search(text)
-
-
-def _format(setting: _Setting) -> str:
+def _format(name: str, value: str) -> str:
     """Format a setting as a section of its own in git's syntax."""
-    name, value = setting
     section, _, rest = name.partition(".")
     subsection, _, key = rest.rpartition(".")
     quoted = subsection.replace("\\", "\\\\").replace('"', '\\"')
     header = f'[{section} "{quoted}"]' if subsection else f"[{section}]"
-    if value is None:
-        return f"{header}\n\t{key}\n"
     escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'{header}\n\t{key} = "{escaped}"\n'

@@ -5,13 +5,14 @@ from __future__ import annotations
 import functools
 import os
 import subprocess
+from pathlib import Path
 
 from manus.sandbox.host_programs import find_host_program
 
+_ROOT = Path("/")
 _SECONDS = 20.0
 _ENVIRONMENT = {
     "PATH": os.defpath,
-    "HOME": "/",
     "LC_ALL": "C",
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_CONFIG_GLOBAL": os.devnull,
@@ -25,7 +26,7 @@ _FIXED = (
 )
 
 
-def run_host_git(*words: str, stdin: bytes = b"") -> str | None:
+def run_host_git(*words: str, stdin: bytes = b"", directory: Path = _ROOT) -> str | None:
     """Return the output of a git command that reads; None if it fails. Blocking."""
     git = find_host_program("git")
     if git is None:
@@ -35,8 +36,8 @@ def run_host_git(*words: str, stdin: bytes = b"") -> str | None:
             [git, *_FIXED, *words],
             input=stdin,
             capture_output=True,
-            cwd="/",
-            env=_ENVIRONMENT,
+            cwd=directory,
+            env={**_ENVIRONMENT, "HOME": str(Path.home())},
             timeout=_SECONDS,
         )
     except (OSError, subprocess.TimeoutExpired):
@@ -53,7 +54,10 @@ def read_settings(content: bytes) -> tuple[tuple[str, str], ...] | None:
     Blocking; cached. Included files are not read.
     """
     listing = run_host_git("config", "--file", "-", "--no-includes", "--list", "-z", stdin=content)
-    if listing is None:
-        return None
+    return None if listing is None else parse_settings(listing)
+
+
+def parse_settings(listing: str) -> tuple[tuple[str, str], ...]:
+    """Return the entries that `git config --list -z` prints; one without a value is true."""
     entries = (entry.partition("\n") for entry in listing.split("\0") if entry)
-    return tuple((key, value) for key, _, value in entries)
+    return tuple((key, value if mark else "true") for key, mark, value in entries)

@@ -6,10 +6,8 @@ A program of an earlier run may have written a file with such a name to a folder
 
 from __future__ import annotations
 
-import functools
 import os
 import shutil
-from collections.abc import Iterable
 from pathlib import Path
 
 from manus.workspace.workspace import iterate_workspaces
@@ -19,30 +17,35 @@ _SYSTEM = ("/usr/", "/bin/", "/sbin/", "/nix/store/")
 
 
 def find_host_program(name: str) -> str | None:
-    """Return the absolute path of a program on the `PATH`, or None. Blocking; cached.
+    """Return the absolute path of a program on the `PATH`, or None. Blocking.
 
     Relative folders, the current directory and workspaces are skipped, and links into them. A
     path, which only the user's settings contain, is returned if it leads to a program.
     """
     if "/" in name:
         return shutil.which(name)
-    return _find(name, os.environ.get("PATH", os.defpath))
-
-
-@functools.cache
-def _find(name: str, search_path: str) -> str | None:
-    writable: list[Path] | None = None
-    for folder in search_path.split(os.pathsep):
+    for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
         program = shutil.which(name, path=folder) if folder.startswith("/") else None
-        if program is None:
-            continue
-        places = (os.path.realpath(folder), os.path.realpath(program))
-        if all(place.startswith(_SYSTEM) for place in places):
-            return program
-        writable = _find_writable_folders() if writable is None else writable
-        if not any(_is_inside(place, writable) for place in places):
+        if program is not None and _is_safe(folder) and _is_safe(program):
             return program
     return None
+
+
+def find_host_path() -> str:
+    """Return the folders of the `PATH` in which no sandbox can write. Blocking.
+
+    Programs of the host that start others by name get it: a browser, an MCP server.
+    """
+    folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    return os.pathsep.join(path for path in folders if path.startswith("/") and _is_safe(path))
+
+
+def _is_safe(path: str) -> bool:
+    """Return whether a path leads out of all folders in which programs of a run may write."""
+    real = os.path.realpath(path)
+    return real.startswith(_SYSTEM) or not any(
+        map(Path(real).is_relative_to, _find_writable_folders())
+    )
 
 
 def _find_writable_folders() -> list[Path]:
@@ -52,7 +55,3 @@ def _find_writable_folders() -> list[Path]:
     if not Path.home().is_relative_to(here):
         folders.append(here)
     return folders
-
-
-def _is_inside(place: str, folders: Iterable[Path]) -> bool:
-    return any(map(Path(place).is_relative_to, folders))

@@ -8,7 +8,6 @@ import fcntl
 import os
 import struct
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Self
 
 from manus.sandbox.seccomp import get_call_number
@@ -21,15 +20,12 @@ _PAGE = 4096
 _SHORT_PATH = 256
 _RECEIVE = 0xC0502100
 _SEND = 0xC0182101
-_ADD_DESCRIPTOR = 0x40182103
 _SET_FLAGS = 0x40082104
 _WAKE_SYNCHRONOUSLY = 1
 _NOTIFICATION = struct.Struct("=QIIiIQ6Q")
 _RESPONSE = struct.Struct("=QqiI")
-_DESCRIPTOR = struct.Struct("=QIIII")
 _VECTOR = struct.Struct("@PN")
 _CONTINUE = 1
-_AT_NUMBER = 1
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -76,33 +72,6 @@ class SystemCall:
             path += b"" if b"\0" in path else self.read_memory(address + len(path), _PAGE)
         return os.fsdecode(path.partition(b"\0")[0])
 
-    def find_socket_inode(self, descriptor: int) -> int:
-        """Return the inode of the thread's socket `descriptor`; 0 if it is not a socket.
-
-        Raises:
-            OSError: see `read_memory`.
-        """
-        target = str(Path(f"/proc/{self.thread}/fd/{descriptor}").readlink())
-        return int(target[8:-1]) if target.startswith("socket:[") else 0
-
-    def read_descriptor_flags(self, descriptor: int) -> int:
-        """Return the flags of the thread's `descriptor`, as for `os.open`.
-
-        Raises:
-            OSError: see `read_memory`.
-        """
-        with Path(f"/proc/{self.thread}/fdinfo/{descriptor}").open() as lines:
-            fields = dict(line.split(":", 1) for line in lines)
-        return int(fields["flags"], 8)
-
-    def find_directory(self) -> Path:
-        """Return the thread's current directory.
-
-        Raises:
-            OSError: see `read_memory`.
-        """
-        return Path(f"/proc/{self.thread}/cwd").readlink()
-
 
 class Notifications:
     """The calls that one filter reports to its listener, a file descriptor.
@@ -144,39 +113,9 @@ class Notifications:
 
     def proceed(self, call: SystemCall) -> None:
         """Let the kernel execute the call with what its arguments then point to (TOCTOU)."""
-        self._send(call, flags=_CONTINUE)
-
-    def succeed(self, call: SystemCall, value: int = 0) -> None:
-        """Let the call return a value."""
-        self._send(call, value=value)
-
-    def fail(self, call: SystemCall, error: int) -> None:
-        """Let the call fail with an `errno`."""
-        self._send(call, error=-error)
-
-    def add_descriptor(
-        self, call: SystemCall, descriptor: int, *, at: int | None = None, close_on_exec: bool
-    ) -> int:
-        """Copy a descriptor to the thread; return its number there.
-
-        Args:
-            call: a call of the thread.
-            descriptor: a descriptor of this process.
-            at: the number of the copy, which replaces the thread's own. Default: a free number.
-            close_on_exec: the thread's copy is closed when it executes a program.
-
-        Raises:
-            OSError: the thread has ended, or has too many descriptors.
-        """
-        flags = 0 if at is None else _AT_NUMBER
-        new_flags = os.O_CLOEXEC if close_on_exec else 0
-        request = _DESCRIPTOR.pack(call.id, flags, descriptor, at or 0, new_flags)
-        return int(fcntl.ioctl(self.listener, _ADD_DESCRIPTOR, bytearray(request)))
+        with contextlib.suppress(FileNotFoundError):
+            fcntl.ioctl(self.listener, _SEND, _RESPONSE.pack(call.id, 0, 0, _CONTINUE))
 
     def close(self) -> None:
         """Close the listener; later calls fail with ENOSYS."""
         os.close(self.listener)
-
-    def _send(self, call: SystemCall, value: int = 0, error: int = 0, flags: int = 0) -> None:
-        with contextlib.suppress(FileNotFoundError):
-            fcntl.ioctl(self.listener, _SEND, _RESPONSE.pack(call.id, value, error, flags))

@@ -8,23 +8,25 @@ import errno
 import os
 import shutil
 import signal
+import subprocess
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import psutil
 
+from manus.sandbox.child import Child
 from manus.sandbox.confined import Confined
+from manus.sandbox.host_programs import find_host_path
 from manus.sandbox.landlock import SUPERVISOR
 from manus.sandbox.process_output import PipeReader
 from manus.sandbox.sandbox import CERTIFICATE_VARIABLES, Sandbox
-from manus.sandbox.supervisor import Child
 from manus.state.errors import ToolUnavailableError
 from manus.workspace.workspace import Workspace
 
-Process = asyncio.subprocess.Process | Child
 _GRACE_SECONDS = 0.5
 """Seconds between SIGTERM and SIGKILL."""
 _KILL_TIMEOUT = 10.0
@@ -56,7 +58,12 @@ def scrub_environment(environment: Mapping[str, str]) -> dict[str, str]:
     return {"PATH": _DEFAULT_PATH, **allowed}
 
 
-async def end(process: Process) -> None:
+def build_host_environment() -> dict[str, str]:
+    """Return the variables for a program outside the sandbox. Blocking."""
+    return {**scrub_environment(os.environ), "PATH": find_host_path()}
+
+
+async def end(process: Child) -> None:
     """Terminate a program, its session, and its children in other sessions.
 
     A cancellation is delayed until they have ended.
@@ -134,13 +141,13 @@ async def start(
     *,
     directory: Path,
     output: int,
-    stdin: int = asyncio.subprocess.DEVNULL,
+    stdin: int = subprocess.DEVNULL,
     descriptors: Sequence[int] = (),
     extra: Mapping[str, str] | None = None,
     sandbox: Sandbox | None = None,
     read: Sequence[Path] = (),
     writes_git: bool = False,
-) -> Process:
+) -> Child:
     """Start a program in its own session; stdout and stderr go to `output`, in order.
 
     `extra` is added to the result of `scrub_environment`. `descriptors` are inherited with their
@@ -154,30 +161,20 @@ async def start(
         words, environment = await asyncio.to_thread(
             _confine, argv, extra or {}, directory, sandbox, read, writes_git
         )
-        process: Process
-        if sandbox is not None and (supervisor := await sandbox.supervise()) is not None:
-            process = await supervisor.start(
-                words,
-                directory=directory,
-                environment=environment,
-                stdin=stdin,
-                output=output,
-                descriptors=descriptors,
-            )
-            sandbox.register(process)
-            return process
-        process = await asyncio.create_subprocess_exec(
-            *words,
-            cwd=directory,
-            env=environment,
+        launch = partial(
+            Child.launch,
+            words,
+            directory=directory,
+            environment=environment,
             stdin=stdin,
-            stdout=output,
-            stderr=output,
-            pass_fds=descriptors,
-            start_new_session=True,
+            output=output,
+            descriptors=descriptors,
         )
-        if sandbox is not None:
-            sandbox.register(process)
+        if sandbox is None:
+            return launch()
+        supervisor = await sandbox.supervise()
+        process = launch() if supervisor is None else await supervisor.start(launch)
+        sandbox.register(process)
         return process
     except OSError as error:
         raise ToolUnavailableError(
@@ -256,7 +253,7 @@ async def run(
     return ProcessResult(await asyncio.to_thread(capture.text), code)
 
 
-async def _wait_with_timeout(process: Process, seconds: float) -> int | None:
+async def _wait_with_timeout(process: Child, seconds: float) -> int | None:
     try:
         async with asyncio.timeout(seconds):
             return await process.wait()

@@ -20,6 +20,7 @@ from types import MappingProxyType
 from manus.config.safety_settings import SandboxSettings
 from manus.sandbox import bubblewrap, landlock, seccomp
 from manus.sandbox.availability import SandboxKind, select_sandbox
+from manus.sandbox.child import Child
 from manus.sandbox.confined import Confined
 from manus.sandbox.egress_proxy import EgressProxy
 from manus.sandbox.environment.exposure import ExposedPaths, join, select_readable_folders
@@ -43,7 +44,7 @@ from manus.sandbox.loopback import connect_to_program
 from manus.sandbox.mounts import Mount, sort_mounts
 from manus.sandbox.network import Network
 from manus.sandbox.own_code import find_own_code
-from manus.sandbox.supervisor import Child, WriteObserver, WriteSupervisor
+from manus.sandbox.supervisor import WriteObserver, WriteSupervisor
 from manus.state.errors import ToolUnavailableError
 from manus.workspace.workspace import PRIVATE
 
@@ -94,7 +95,7 @@ class Sandbox:
         self._workspace = workspace
         self._look = look
         """Looks at files that start programs outside; None without a sandbox."""
-        self._programs: list[asyncio.subprocess.Process | Child] = []
+        self._programs: list[Child] = []
         """The programs in the sandbox; some may have ended."""
         self._closed: dict[bool, dict[Path, int]] = {}
         """What was read-only for the newest programs, by whether they may write git's data."""
@@ -293,7 +294,7 @@ class Sandbox:
         if self._look is not None:
             self._look.accept_file(change.file)
 
-    def register(self, process: asyncio.subprocess.Process | Child) -> None:
+    def register(self, process: Child) -> None:
         """Record a program that has been started in the sandbox."""
         self._programs = [each for each in self._programs if each.returncode is None]
         self._programs.append(process)

@@ -16,14 +16,14 @@ import logging
 import os
 import select
 import stat
-import subprocess
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Protocol
 
+from manus.sandbox.child import Child
 from manus.sandbox.notifications import Notifications, SystemCall
 from manus.sandbox.seccomp import build_write_filter, get_call_number
 
@@ -71,34 +71,6 @@ class WriteObserver(Protocol):
         """Note that programs may keep files open for writing."""
 
 
-class Child:
-    """A program that this process has started, with the interface of asyncio's `Process`."""
-
-    def __init__(self, process: subprocess.Popen[bytes]) -> None:
-        self._process = process
-        self.pid = process.pid
-
-    @property
-    def returncode(self) -> int | None:
-        """Return the exit code, or None while the program is running."""
-        return self._process.poll()
-
-    async def wait(self) -> int:
-        """Wait until the program exits; return its exit code."""
-        if (code := self.returncode) is not None:
-            return code
-        ended = asyncio.Event()
-        loop = asyncio.get_running_loop()
-        descriptor = os.pidfd_open(self.pid)
-        loop.add_reader(descriptor, ended.set)
-        try:
-            await ended.wait()
-        finally:
-            loop.remove_reader(descriptor)
-            os.close(descriptor)
-        return self._process.wait()
-
-
 class WriteSupervisor:
     """Starts the programs of one sandbox, and reports the paths that they change."""
 
@@ -129,36 +101,13 @@ class WriteSupervisor:
         observer.add_writers(self)
         threading.Thread(target=self._run, name="write supervisor", daemon=True).start()
 
-    async def start(
-        self,
-        argv: Sequence[str],
-        *,
-        directory: Path,
-        environment: Mapping[str, str],
-        stdin: int,
-        output: int,
-        descriptors: Sequence[int],
-    ) -> Child:
-        """Start a program in its own session; see `manus.sandbox.process.start`.
+    async def start(self, launch: Callable[[], Child]) -> Child:
+        """Launch a program that is observed.
 
         Raises:
             OSError: the program cannot be started.
         """
-
-        def start() -> Child:
-            process = subprocess.Popen(
-                argv,
-                cwd=directory,
-                env=environment,
-                stdin=stdin,
-                stdout=output,
-                stderr=output,
-                pass_fds=descriptors,
-                start_new_session=True,
-            )
-            return Child(process)
-
-        child = await asyncio.wrap_future(self._starter.submit(start))
+        child = await asyncio.wrap_future(self._starter.submit(launch))
         self._children.append(child)
         return child
 

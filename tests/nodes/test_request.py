@@ -151,16 +151,15 @@ def test_an_agent_without_programs_is_not_told_about_them(tmp_path: Path) -> Non
     assert "- Programs: They have no network.\n" in brief
 
 
-def test_the_uncommitted_changes_and_the_hidden_entries_that_matter(tmp_path: Path) -> None:
+def test_the_hidden_entries_that_matter(tmp_path: Path) -> None:
     subprocess.run(["git", "init", "--quiet", tmp_path], check=True)
     (tmp_path / "a.py").touch()
     (tmp_path / ".github").mkdir()
     (tmp_path / ".env").touch()
     (tmp_path / ".pre-commit-config.yaml").touch()
     notes = read_notes(tmp_path)
-    assert "\n- Uncommitted changes at the beginning: untracked " in notes
     assert notes.endswith("\n  a.py\n  .github/, .pre-commit-config.yaml (hidden)")
-    # neither changes the description within a thread
+    # a new file does not change the description within a thread
     (tmp_path / "b.py").touch()
     resolved = resolve_settings(Settings())
     assert describe_environment(Workspace(tmp_path), resolved, notes) == notes
@@ -193,9 +192,13 @@ def test_the_branch_is_named_and_nothing_planted_in_its_place(
     git, below, worktree = (tmp_path / name for name in (".git", "below", "worktree"))
     for folder in (git, below, worktree):
         folder.mkdir()
-    (worktree / ".git").write_text("gitdir: ../.git\n")
+    own = git / "worktrees" / "own"
+    own.mkdir(parents=True)
+    (worktree / ".git").write_text(f"gitdir: {own}\n")
+    (own / "gitdir").write_text(f"{worktree / '.git'}\n")
     head = git / "HEAD"
-    head.write_text("ref: refs/heads/topic/one\n")
+    for file in (head, own / "HEAD"):
+        file.write_text("ref: refs/heads/topic/one\n")
     for folder in (below, worktree):
         with subtests.test(folder=folder):
             assert "branch: topic/one\n" in read_notes(folder)

@@ -15,12 +15,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+import anyio
 import pytest
 
+from manus.config.mcp_settings import McpServer
 from manus.config.safety_settings import SandboxSettings
 from manus.config.settings import Settings
-from manus.sandbox.host_programs import find_host_program
+from manus.sandbox.host_programs import find_host_path, find_host_program
+from manus.state.errors import ToolUnavailableError
 from manus.tools.bash import Bash
+from manus.tools.mcp.transport import connect
 from manus.tools.python_execute import PythonExecute
 from tests.helpers.sandboxes import Kind
 from tests.helpers.sessions import session_in
@@ -197,3 +201,31 @@ def test_a_program_of_an_earlier_workspace_is_not_started(
     monkeypatch.setenv("PATH", f"{root / folder}{os.pathsep}{link}{os.pathsep}/usr/bin")
     assert find_host_program("git") == shutil.which("git", path="/usr/bin")
     assert subprocess.run([str(find_host_program("git")), "--version"], check=True).returncode == 0
+    assert str(root) not in find_host_path()
+
+
+@pytest.mark.parametrize("name", ["server", "node"])
+async def test_an_mcp_server_starts_no_program_of_an_earlier_workspace(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither as its command nor as what a script of the user's starts by name."""
+    root = tmp_path / "work"
+    session = session_in(root)
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    for path, text in {
+        root / name: f"#!/bin/sh\ntouch {tmp_path}/ran\n",
+        programs / "server": "#!/usr/bin/env node\n",
+    }.items():
+        path.write_text(text)
+        path.chmod(0o755)
+    folders = [root, programs] if name == "node" else [root]
+    monkeypatch.setenv("PATH", os.pathsep.join([*map(str, folders), "/usr/bin"]))
+    server = McpServer(command="server", sandbox=False)
+    try:
+        with pytest.raises((ToolUnavailableError, anyio.EndOfStream, ExceptionGroup)):
+            async with connect(server, session) as ((reading, _), _):
+                await reading.receive()
+    finally:
+        await session.close()
+    assert not (tmp_path / "ran").exists()

@@ -13,11 +13,7 @@ from manus.config.run_settings import RunSettings
 from manus.config.trust import INSTRUCTIONS, is_trusted, skill_files, warn_of_untrusted
 from manus.prompts import environment_info as prompts
 from manus.sandbox.environment.report import report_tools
-from manus.sandbox.environment.repository import (
-    describe_changes,
-    find_repository,
-    read_branch,
-)
+from manus.sandbox.git_data import read_branch
 from manus.tools.bash import BASH
 from manus.tools.editor.view import list_folder
 from manus.tools.remember import read_memory
@@ -80,7 +76,6 @@ def _overview(
 ) -> str:
     """Return the facts about the system and the listing of the workspace."""
     hosts = {name: secret.host for name, secret in settings.secrets.items()}
-    repository = find_repository(root)
     if runs_programs:
         programs = _describe_programs(root, settings, own_python=own_python, has_shell=has_shell)
     else:
@@ -90,13 +85,12 @@ def _overview(
         "Workspace": f"{root}. Write files only there, and give paths relative to it.",
         "Date": f"{datetime.now().astimezone():%A %Y-%m-%d, time zone %Z}",
         "System": programs.pop("System"),
-        "Git branch": read_branch(repository) if repository is not None else "",
+        "Git branch": read_branch(root),
         "Secrets": prompts.secrets(hosts),
         **programs,
     }
     entries, omitted = _listing(root)
-    changes = describe_changes(repository, root) if repository is not None else ""
-    return prompts.environment(facts, [*entries, *_hidden_entries(root)], omitted, changes)
+    return prompts.environment(facts, [*entries, *_hidden_entries(root)], omitted)
 
 
 def _describe_programs(

@@ -18,7 +18,7 @@ from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 
 from manus.config.browser_settings import BrowserSettings
 from manus.sandbox.host_programs import find_host_program
-from manus.sandbox.process import scrub_environment
+from manus.sandbox.process import build_host_environment
 from manus.state.errors import ToolUnavailableError
 from manus.tools.browser.tab import SCRIPTS
 
@@ -167,7 +167,7 @@ async def _start(
     bundled = playwright.chromium.executable_path
     start = partial(
         start,
-        env=scrub_environment(os.environ)
+        env=await asyncio.to_thread(build_host_environment)
         | {n: v for n, v in os.environ.items() if n.startswith(_DISPLAY_VARIABLES)},
         executable_path=await asyncio.to_thread(find_browser, settings.path, bundled),
         headless=settings.headless,

@@ -17,7 +17,8 @@ from manus.calls.session_sandbox import get_sandbox
 from manus.config.mcp_settings import McpServer
 from manus.sandbox.confined import Confined
 from manus.sandbox.egress import is_loopback
-from manus.sandbox.process import scrub_environment
+from manus.sandbox.host_programs import find_host_program
+from manus.sandbox.process import build_host_environment
 from manus.state.errors import ToolUnavailableError
 from manus.tools.mcp.sdk import Streams, connect_address, http, start_program
 
@@ -57,13 +58,15 @@ async def _start_program(server: McpServer, session: Session) -> AsyncIterator[C
     """Start a server as a subprocess, and stop it after the block."""
     root = session.workspace.root
     server = server.expand(os.environ)
-    environment = {**scrub_environment(os.environ), **server.variables}
+    environment = {**await asyncio.to_thread(build_host_environment), **server.variables}
     if server.directory is None:
         directory = _START_DIRECTORY
         argv = tuple(_resolve_argument(word, root) for word in (str(server.command), *server.args))
     else:
         directory = _resolve_folder(server.directory, root)
         argv = (str(server.command), *server.args)
+    # also in the sandbox, since the program gets the user's keys
+    argv = (await asyncio.to_thread(_find_program, argv[0]), *argv[1:])
     command = Confined(argv, environment)
     if server.confined:
         sandbox = await get_sandbox(session)
@@ -85,6 +88,21 @@ async def _start_program(server: McpServer, session: Session) -> AsyncIterator[C
             raise ToolUnavailableError(
                 f"Cannot start `{server.command}`: {error.strerror}."
             ) from None
+
+
+def _find_program(name: str) -> str:
+    """Return the path of a server's program, which no sandbox can write unless the user named it.
+
+    Raises:
+        ToolUnavailableError: there is none. Blocking.
+    """
+    program = find_host_program(name)
+    if program is None:
+        raise ToolUnavailableError(
+            f"Cannot start `{name}`: it is not on the PATH outside of workspaces. Install it, or "
+            "name its path in `command`."
+        )
+    return program
 
 
 def _readable_paths(directory: Path) -> tuple[Path, ...]:

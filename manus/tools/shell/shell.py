@@ -15,12 +15,14 @@ import os
 import re
 import secrets
 import shlex
+import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from manus.sandbox.process import Process, end, start
+from manus.sandbox.child import Child
+from manus.sandbox.process import end, start
 from manus.sandbox.process_output import PipeReader
 from manus.sandbox.sandbox import Sandbox
 from manus.state.errors import ToolUnavailableError
@@ -113,7 +115,7 @@ class BashProcess:
 
     def __init__(
         self,
-        process: Process,
+        process: Child,
         pipes: _Pipes,
         directory: Path,
         sandbox: Sandbox,
@@ -139,7 +141,7 @@ class BashProcess:
             process = await start(
                 ["bash", "--noprofile", "--norc"],
                 directory=directory,
-                output=asyncio.subprocess.DEVNULL,
+                output=subprocess.DEVNULL,
                 stdin=stdin,
                 descriptors=[status],
                 sandbox=sandbox,

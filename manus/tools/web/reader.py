@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import os
 import re
 import tempfile
 from collections.abc import Mapping
@@ -17,7 +16,7 @@ import httpx
 
 from manus.sandbox.egress_proxy import EgressProxy
 from manus.sandbox.interpreter import get_own_python
-from manus.sandbox.process import scrub_environment
+from manus.sandbox.process import build_host_environment
 from manus.state.errors import ToolError
 from manus.tools.web.parser import decode
 
@@ -178,7 +177,7 @@ async def _run_parser(request: bytes) -> bytes:
             stdin=input_file,
             stdout=output_file,
             stderr=asyncio.subprocess.DEVNULL,
-            env=scrub_environment(os.environ),
+            env=await asyncio.to_thread(build_host_environment),
         )
         try:
             async with asyncio.timeout(_PARSE_SECONDS):

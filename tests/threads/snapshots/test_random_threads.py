@@ -12,10 +12,12 @@ import random
 import subprocess
 import sys
 import threading
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from manus.sandbox.child import Child
 from manus.sandbox.supervisor import WriteSupervisor
 from manus.threads.snapshots.recorder import SnapshotRecorder
 from manus.threads.snapshots.thread_files import ThreadFiles
@@ -118,12 +120,15 @@ class Thread:
         """Run a program; return the snapshot after it, and the thread's files."""
         async with self.files.around_call("x", ["workspace"], is_logged=True):
             program = await self.supervisor.start(
-                ["bash", "-c", make_program(self._random, self._prefix)],
-                directory=self._root,
-                environment=os.environ,
-                stdin=subprocess.DEVNULL,
-                output=subprocess.DEVNULL,
-                descriptors=(),
+                partial(
+                    Child.launch,
+                    ["bash", "-c", make_program(self._random, self._prefix)],
+                    directory=self._root,
+                    environment=os.environ,
+                    stdin=subprocess.DEVNULL,
+                    output=subprocess.DEVNULL,
+                    descriptors=(),
+                )
             )
             await program.wait()
         return self.files.head, read(self._root, self._prefix)

@@ -8,10 +8,12 @@ import subprocess
 import sys
 import threading
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from manus.sandbox.child import Child
 from manus.sandbox.supervisor import WriteSupervisor
 from manus.threads.snapshots.write_log import WriteLog
 from tests.helpers.processes import until
@@ -88,12 +90,15 @@ async def supervisor(root: Path, writes: WriteLog) -> AsyncIterator[WriteSupervi
 
 async def run(supervisor: WriteSupervisor, root: Path, *argv: str) -> int:
     program = await supervisor.start(
-        argv,
-        directory=root,
-        environment={**os.environ, "OUT": str(root.parent / "out")},
-        stdin=subprocess.DEVNULL,
-        output=subprocess.DEVNULL,
-        descriptors=(),
+        partial(
+            Child.launch,
+            argv,
+            directory=root,
+            environment={**os.environ, "OUT": str(root.parent / "out")},
+            stdin=subprocess.DEVNULL,
+            output=subprocess.DEVNULL,
+            descriptors=(),
+        )
     )
     return await program.wait()
 
@@ -150,12 +155,15 @@ async def test_a_background_process_is_logged_until_it_closes_its_files(
     script = "(exec 3> log; echo 1 >&3; until [ -e stop ]; do sleep 0.01; done; echo 2 >&3) & "
     starter = f"{script} echo 1 > b; while :; do sleep 1; done"
     program = await supervisor.start(
-        ["bash", "-c", starter],
-        directory=root,
-        environment=os.environ,
-        stdin=subprocess.DEVNULL,
-        output=subprocess.DEVNULL,
-        descriptors=(),
+        partial(
+            Child.launch,
+            ["bash", "-c", starter],
+            directory=root,
+            environment=os.environ,
+            stdin=subprocess.DEVNULL,
+            output=subprocess.DEVNULL,
+            descriptors=(),
+        )
     )
     await until(lambda: {"log", "b"} <= {*(writes.paths or ())})
 
