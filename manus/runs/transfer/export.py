@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
-import os
-import tempfile
 import zipfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from manus.runs.transfer import format as fmt
 from manus.runs.transfer.secret_values import SecretValues
-from manus.runs.transfer.values import map_texts
 from manus.state.errors import StorageError, UsageError
 from manus.threads.archive import Archive
 from manus.threads.records.files import run_key
@@ -64,69 +59,62 @@ async def export_thread(
         UsageError: the file exists, or the files of the workspace are not recorded.
         StorageError: the file cannot be written.
     """
-    if await asyncio.to_thread(path.exists):
-        raise UsageError(f"{path} already exists; choose another name, or delete it.")
-    exported = Exported()
-    namespaces: set[str] = {""}
-    with _write_atomically(path) as archive:
-        _write_json(archive, fmt.MANIFEST, _build_manifest(thread, secrets, has_files=files))
-        with archive.open(fmt.CHECKPOINTS, "w", force_zip64=True) as member:
-            for checkpoint in await _read_checkpoints(store, thread.thread_id):
-                line = json.dumps(_as_json(checkpoint, secrets))
-                await asyncio.to_thread(member.write, line.encode() + b"\n")
-                namespaces.add(_namespace(checkpoint))
-                exported.checkpoints += 1
-        await asyncio.to_thread(_write_archive, archive, thread, sorted(namespaces), secrets)
-        if files:
-            await asyncio.to_thread(_write_files, archive, thread, secrets, exported)
-    exported.size = (await asyncio.to_thread(path.stat)).st_size
-    return exported
+    config: Any = {"configurable": {"thread_id": thread.thread_id}}
+    checkpoints = [checkpoint async for checkpoint in store.alist(config)][::-1]
+    return await asyncio.to_thread(_write, thread, checkpoints, path, secrets, files)
 
 
-@contextmanager
-def _write_atomically(path: Path) -> Iterator[zipfile.ZipFile]:
-    """Write a zip file that appears under its name when it is complete."""
-    temporary = ""
+def _write(
+    thread: Thread,
+    checkpoints: Sequence[CheckpointTuple],
+    path: Path,
+    secrets: SecretValues,
+    files: bool,
+) -> Exported:
+    """Write the zip file; if that fails, delete it. Blocking."""
+    exported = Exported(checkpoints=len(checkpoints))
     try:
-        handle, temporary = tempfile.mkstemp(prefix=f".{path.name[:50]}-", dir=path.parent)
-        with (
-            os.fdopen(handle, "wb") as file,
-            zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive,
-        ):
-            yield archive
-        Path(temporary).replace(path)
-    except OSError as error:
+        with path.open("xb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+            rows = (_as_json(checkpoint, secrets) for checkpoint in checkpoints)
+            manifest = _build_manifest(thread, has_files=files)
+            _write_rows(archive, fmt.MANIFEST, [manifest], secrets)
+            _write_rows(archive, fmt.CHECKPOINTS, rows, secrets)
+            _write_rows(archive, fmt.ARCHIVE, _read_archive(thread, checkpoints), secrets)
+            if files:
+                _write_files(archive, thread, secrets, exported)
+        exported.size = path.stat().st_size
+    except FileExistsError:
+        raise UsageError(f"{path} already exists; choose another name, or delete it.") from None
+    except BaseException as error:
+        path.unlink(missing_ok=True)
+        if not isinstance(error, OSError):
+            raise
         raise StorageError(
             f"Cannot write {path}: {error.strerror}. Free some space or choose another folder. "
             "The thread is unchanged."
         ) from None
-    finally:
-        if temporary:
-            with contextlib.suppress(OSError):
-                Path(temporary).unlink(missing_ok=True)
+    return exported
 
 
-def _build_manifest(thread: Thread, secrets: SecretValues, *, has_files: bool) -> dict[str, Any]:
+def _build_manifest(thread: Thread, *, has_files: bool) -> dict[str, Any]:
     return {
         "format": fmt.FORMAT,
         "manus": VERSION,
         "store": STORE_VERSION,
         "thread": thread.thread_id,
         "graph": thread.kind,
-        "request": secrets.hide(thread.request),
+        "request": thread.request,
         "workspace": thread.workspace or "",
         "files": has_files,
     }
 
 
-def _write_json(archive: zipfile.ZipFile, name: str, content: Any) -> None:
-    archive.writestr(name, json.dumps(content))
-
-
-async def _read_checkpoints(store: Store, thread_id: str) -> list[CheckpointTuple]:
-    """Return all checkpoints of a thread, oldest first."""
-    config: Any = {"configurable": {"thread_id": thread_id}}
-    return [checkpoint async for checkpoint in store.alist(config)][::-1]
+def _write_rows(
+    archive: zipfile.ZipFile, name: str, rows: Iterable[Any], secrets: SecretValues
+) -> None:
+    with archive.open(name, "w", force_zip64=True) as member:
+        for row in rows:
+            member.write(secrets.mask(json.dumps(row).encode()) + b"\n")
 
 
 def _namespace(checkpoint: CheckpointTuple) -> str:
@@ -134,33 +122,27 @@ def _namespace(checkpoint: CheckpointTuple) -> str:
 
 
 def _as_json(stored: CheckpointTuple, secrets: SecretValues) -> dict[str, Any]:
-    parent = (stored.parent_config or {}).get("configurable", {}).get("checkpoint_id")
     metadata: dict[str, Any] = dict(stored.metadata)
     names = {*fmt.METADATA, *fmt.LANGGRAPH_METADATA, *fmt.MARKS}
     return {
         "namespace": _namespace(stored),
-        "parent": parent,
-        "metadata": {n: map_texts(metadata[n], secrets.hide) for n in names & metadata.keys()},
-        "checkpoint": fmt.encode(map_texts(stored.checkpoint, secrets.hide)),
+        "parent": (stored.parent_config or {}).get("configurable", {}).get("checkpoint_id"),
+        "metadata": {name: metadata[name] for name in names & metadata.keys()},
+        "checkpoint": fmt.encode(stored.checkpoint, secrets.mask),
         "writes": [
-            [task, channel, *fmt.encode(map_texts(value, secrets.hide))]
+            [task, channel, *fmt.encode(value, secrets.mask)]
             for task, channel, value in stored.pending_writes or ()
         ],
     }
 
 
-def _write_archive(
-    archive: zipfile.ZipFile, thread: Thread, namespaces: list[str], secrets: SecretValues
-) -> None:
-    """Write the messages that compaction removed from the history. Blocking."""
+def _read_archive(thread: Thread, checkpoints: Sequence[CheckpointTuple]) -> Iterator[list[Any]]:
+    """Yield the messages that compaction removed from the history. Blocking."""
     records = Workspace(thread.workspace or ".").records
-    with archive.open(fmt.ARCHIVE, "w", force_zip64=True) as member:
-        for namespace in namespaces:
-            path = Archive.path_for(records, run_key(thread.thread_id, namespace))
-            for row in Archive(path).messages() if path.exists() else ():
-                text = secrets.hide(row.text)
-                line = json.dumps([namespace, row.number, row.id, row.who, text])
-                member.write(line.encode() + b"\n")
+    for namespace in sorted({"", *map(_namespace, checkpoints)}):
+        path = Archive.path_for(records, run_key(thread.thread_id, namespace))
+        for row in Archive(path).messages() if path.exists() else ():
+            yield [namespace, row.number, row.id, row.who, row.text]
 
 
 def _write_files(
@@ -183,8 +165,7 @@ def _write_files(
                 del entries[path]
         else:
             archive.writestr(f"{fmt.OBJECTS}{identifier}", content)
-    lines = [json.dumps([path, *entry]) for path, entry in entries.items()]
-    archive.writestr(fmt.FILES, "".join(f"{line}\n" for line in lines))
+    _write_rows(archive, fmt.FILES, ([path, *entry] for path, entry in entries.items()), secrets)
     exported.files = sum(entry.kind != "folder" for entry in entries.values())
 
 

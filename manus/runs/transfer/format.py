@@ -11,6 +11,7 @@ outside of the list of types that LangGraph considers safe.
 from __future__ import annotations
 
 import base64
+from collections.abc import Callable
 from typing import Any
 
 from manus.state.errors import UsageError
@@ -32,10 +33,10 @@ _KINDS = frozenset({"null", "bytes", "msgpack"})
 _SERIALIZER = CompactSerializer()
 
 
-def encode(value: Any) -> list[str]:
+def encode(value: Any, mask: Callable[[bytes], bytes]) -> list[str]:
     """Return a value as the name of its encoding and text."""
     kind, data = _SERIALIZER.dumps_plain(value)
-    return [kind, base64.b64encode(data).decode()]
+    return [kind, base64.b64encode(mask(data)).decode()]
 
 
 def decode(stored: Any) -> Any:

@@ -10,15 +10,17 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
+from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.base import CheckpointMetadata, copy_checkpoint
+from langgraph.types import Overwrite, Send
 from pydantic import ValidationError
 
 from manus.graph.profiles import PROFILES
 from manus.runs.transfer import format as fmt
-from manus.runs.transfer.values import distrust, distrust_write
 from manus.state.errors import ManusError, StorageError, UsageError
+from manus.state.taint import Exposure, request_fields
 from manus.threads.archive import Archive, Archived
 from manus.threads.base import Store
 from manus.threads.deletion import delete_thread
@@ -38,11 +40,8 @@ if TYPE_CHECKING:
 
 _MAX_TOTAL = 2**30
 """Bytes after decompression; a larger file is refused before it is read."""
-_MAX_RATIO = 200
-_MIN_CHECKED = 64 * 2**20
-"""Maximum ratio of decompression, for files that are larger than this."""
-_MAX_MEMBERS = 200_000
-_MAX_LINE = 512 * 2**20
+_REPLACED: dict[str, Any] = {"approved": [], "named": [], "outside": True, "snapshot": ""}
+"""Channels, and fields of the input of a call, with their values in an imported thread."""
 _UNUSABLE = (
     *(KeyError, IndexError, TypeError, ValueError, AttributeError, RecursionError),
     *(StorageError, ValidationError, zipfile.BadZipFile, EOFError, NotImplementedError),
@@ -70,7 +69,8 @@ class ThreadFile:
     def __init__(self, path: Path, archive: zipfile.ZipFile) -> None:
         self.path = path
         self._archive = archive
-        self._check_sizes()
+        if sum(member.file_size for member in archive.infolist()) > _MAX_TOTAL:
+            raise fmt.refuse(path, "it is larger than an exported thread can be")
         manifest = json.loads(archive.read(fmt.MANIFEST))
         version = int(manifest["format"])
         if version > fmt.FORMAT or int(manifest["store"]) > STORE_VERSION:
@@ -83,18 +83,10 @@ class ThreadFile:
         if not (is_valid and 0 < len(self.thread_id) <= LONGEST_THREAD_ID):
             raise ValueError("the id of the thread is invalid")
 
-    def _check_sizes(self) -> None:
-        members = self._archive.infolist()
-        total = sum(member.file_size for member in members)
-        is_bomb = total > _MIN_CHECKED and total > _MAX_RATIO * self.path.stat().st_size
-        if len(members) > _MAX_MEMBERS or total > _MAX_TOTAL or is_bomb:
-            raise fmt.refuse(self.path, "it is larger than an exported thread can be")
-
     def lines(self, name: str) -> Iterator[Any]:
         """Yield the JSON values of the lines of a member."""
         with self._archive.open(name) as member:
-            while line := _read_line(member):
-                yield json.loads(line)
+            yield from map(json.loads, member)
 
     def read_objects(self, identifiers: Iterable[str]) -> Iterator[tuple[str, bytes]]:
         """Yield the contents of files; those that are missing or damaged are skipped."""
@@ -105,13 +97,6 @@ class ThreadFile:
                 continue
             if blob_id(content) == identifier:
                 yield identifier, content
-
-
-def _read_line(member: IO[bytes]) -> bytes:
-    line = member.readline(_MAX_LINE)
-    if len(line) >= _MAX_LINE:
-        raise ValueError("a line is too long")
-    return line
 
 
 @contextmanager
@@ -187,8 +172,8 @@ async def _store_checkpoint(
 ) -> None:
     """Store a checkpoint with its writes."""
     checkpoint = copy_checkpoint(fmt.decode(line["checkpoint"]))
-    values = distrust(checkpoint["channel_values"])
-    checkpoint["channel_values"] = {n: _move_run(n, v, imported) for n, v in values.items()}
+    values = checkpoint["channel_values"]
+    checkpoint["channel_values"] = {n: _adapt(n, v, imported) for n, v in values.items()}
     place = {"thread_id": imported.thread_id, "checkpoint_ns": str(line["namespace"])}
     config: RunnableConfig = {"configurable": dict(place)}
     if line["parent"]:
@@ -200,21 +185,40 @@ async def _store_checkpoint(
     for task, channel, *value in line["writes"]:
         if channel == RESUME:  # an answer could approve a call
             continue
-        write = distrust_write(str(channel), fmt.decode(value))
-        writes.setdefault(str(task), []).append((str(channel), _move_run(channel, write, imported)))
+        write = _adapt(str(channel), fmt.decode(value), imported)
+        writes.setdefault(str(task), []).append((str(channel), write))
     for number, (task, task_writes) in enumerate(writes.items()):
         # the path keeps the order of the tasks
         await store.aput_writes(stored, task_writes, task, f"{number:06}")
 
 
-def _move_run(channel: Any, value: Any, imported: Imported) -> Any:
-    """Return the value of a channel with a workspace and a profile of this machine."""
-    if channel != "run" or not isinstance(value, dict):
+def _adapt(name: str, value: Any, imported: Imported) -> Any:
+    """Return the value of a channel, or of the input of a call, without permissions.
+
+    Approvals and the addresses that a user typed are dropped, messages are marked as untrusted,
+    and a run gets a workspace and a profile of this machine.
+    """
+    if name in _REPLACED:
+        return _REPLACED[name]
+    if name == "args":  # whose names are those of a tool
         return value
-    moved = {**value, "workspace": str(imported.workspace)}
-    if "profile" in value and value["profile"] not in PROFILES:
-        moved["profile"] = "manus"
-    return moved
+    if isinstance(value, BaseMessage):
+        marks = request_fields("", Exposure(untrusted=True, private=True))
+        return value.model_copy(update={"additional_kwargs": {**value.additional_kwargs, **marks}})
+    if isinstance(value, Send):
+        return Send(value.node, _adapt("", value.arg, imported), timeout=value.timeout)
+    if isinstance(value, Overwrite):
+        return Overwrite(_adapt(name, value.value, imported))
+    if isinstance(value, list):
+        return [_adapt("", part, imported) for part in value]
+    if not isinstance(value, dict):
+        return value
+    adapted = {key: _adapt(key, part, imported) for key, part in value.items()}
+    if name == "run":
+        profile = adapted.get("profile")
+        known = {"profile": profile if profile in PROFILES else "manus"} if profile else {}
+        adapted |= {"workspace": str(imported.workspace), **known}
+    return adapted
 
 
 def _select_metadata(
