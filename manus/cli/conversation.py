@@ -20,13 +20,14 @@ from manus.cli.desktop import has_desktop
 from manus.cli.failure import fail
 from manus.cli.folder_trust import ask_for_file_trust
 from manus.cli.questions import LEAVE, request_session, take_typed
-from manus.cli.screen import DONE, WARNING, Screen
+from manus.cli.screen import DONE, Screen
 from manus.cli.settings import read_settings, with_store
 from manus.cli.start_run import resume_thread, start_run
 from manus.runs.configuration import resolve_workspace
 from manus.runs.options import RunOptions
 from manus.sandbox.availability import describe_sandbox
 from manus.sandbox.environment.report import report_tools
+from manus.state.endings import ENDINGS
 from manus.state.errors import UsageError
 from manus.state.request import Request
 from manus.threads.thread_id import NEWEST
@@ -262,7 +263,7 @@ class Conversation:
         stored = self._stored_thread()
         if stored is None:
             self._switch_to(NEWEST)
-        elif stored.status != "finished":
+        elif stored.status != ENDINGS["terminated"].label:
             self._run(resume_thread, self._args, self._thread)
         elif not thread:
             self._screen.paragraph("Nothing to resume: the last request is finished.")
@@ -325,22 +326,25 @@ class Conversation:
         self._call_command("rewind", self._thread, *options)
 
     def _on_undo(self, _: str) -> None:
-        from manus.cli.undo import restore_files, undo_last
+        from manus.threads.rewind import Rewinder
+        from manus.threads.snapshots.restored_text import describe_effects, describe_files
 
-        restored = with_store(lambda store: restore_files(store, self._thread))
-        if restored:
+        thread = self._stored_thread()
+
+        async def restore_files(store: Store) -> str:
+            if thread is None:
+                return ""
+            async with store.hold(thread.thread_id):
+                result = await Rewinder(store, thread).restore_files()
+            if result is None:
+                return ""
+            return "\n".join([*describe_files(result), *describe_effects(result.outside_effects)])
+
+        if restored := with_store(restore_files):
             self._screen.paragraph(restored, DONE, indent=2)
             self._notes.append(f"<undone>\nThe user undid changes.\n{restored}\n</undone>")
-            return
-        undone = undo_last(self._runs())
-        if undone.edits:
-            edits = "\n".join(undone.edits)
-            self._screen.paragraph(edits, DONE, indent=2)
-            self._notes.append(f"<undone>\nThe user undid edits.\n{edits}\n</undone>")
         else:
-            self._screen.paragraph("Nothing to undo: the editor has changed no file.")
-        for sentence in undone.remaining:
-            self._screen.paragraph(sentence, WARNING, indent=2)
+            self._screen.paragraph("Nothing to undo: no recorded request has changed a file.")
 
 
 def _earlier_note(run: TraceRun) -> str:

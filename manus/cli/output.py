@@ -10,7 +10,8 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from manus.cli.screen import CALL, Screen, build_console, discard, print_whole, unwritable
-from manus.prompts.formatting import clean, get_ending
+from manus.prompts.formatting import clean
+from manus.state.endings import get_ending
 from manus.state.errors import ManusError
 
 if TYPE_CHECKING:
@@ -130,7 +131,7 @@ def resume_hint(outcome: Outcome) -> str:
     manus = program()
     if outcome.asks_person:
         return f"Answer with: {manus} resume {thread}{' --answer TEXT' * len(outcome.questions)}"
-    if outcome.stop_reason in ("terminated", "answered", "completed"):
+    if not outcome.can_resume:
         return ""
     options = " --budget KIND=LIMIT" if outcome.stop_reason == "budget" else ""
     return f"Resume with: {manus} resume {thread}{options}"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from manus.runs.options import RunOptions
+from manus.state.endings import QUEUED
 from manus.threads.thread_id import NEWEST
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ def _report(args: RunOptions, runs: list[QueuedJob]) -> None:
 
     for run in runs:
         if args.json:
-            print_json({"thread_id": run.thread_id, "status": "queued"})
+            print_json({"thread_id": run.thread_id, "status": QUEUED})
         else:
             print_output(run.thread_id)
     Screen(quiet=args.quiet).paragraph(

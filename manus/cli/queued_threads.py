@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from manus.cli.notes import print_note
-from manus.prompts.formatting import count, get_ending
+from manus.prompts.formatting import count
 from manus.runs.configuration import is_installed
+from manus.state.endings import FAILED, QUEUED, RUNNING, UNFINISHED, get_ending
 from manus.state.errors import UsageError
 from manus.threads.thread_list import Thread
 from manus.worker.queue import has_queue_database, open_queue
@@ -62,19 +63,19 @@ async def _find_thread(store: Store, entry: QueueEntry) -> Thread:
         options={},
         request=run.request[:100],
         steps=0,
-        status="queued",
+        status=QUEUED,
         updated=run.queued_at,
     )
 
 
 def _with_status(thread: Thread, entry: QueueEntry) -> Thread:
     if entry.status == "failed":
-        status = "failed" if entry.failure else get_ending("error", success=False).label
-        is_open = thread.status == "queued" or (entry.failure and thread.status == "unfinished")
+        status = FAILED if entry.failure else get_ending("error", success=False).label
+        is_open = thread.status == QUEUED or (entry.failure and thread.status == UNFINISHED.label)
         return replace(thread, status=status) if is_open else thread
-    if thread.status == "running":
+    if thread.status == RUNNING:
         return thread
-    return replace(thread, status="queued")
+    return replace(thread, status=QUEUED)
 
 
 def cancel_runs(settings: Settings, ids: Sequence[str]) -> None:

@@ -31,7 +31,7 @@ from manus.runs.options import RunOptions
 from manus.runs.signals import StopSignals
 from manus.sandbox.availability import describe_sandbox
 from manus.sandbox.environment.report import report_tools
-from manus.state.agent import RunStatus, StopReason
+from manus.state.endings import RunStatus, StopReason
 from manus.state.errors import StorageUnavailableError
 from manus.state.request import own_words, typed_request
 from manus.state.usage import Usage, no_usage

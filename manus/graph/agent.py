@@ -30,6 +30,7 @@ from manus.nodes.think import think
 from manus.nodes.wrapping import AgentOptions
 from manus.prompts import escape_dollars
 from manus.state.agent import AgentOutput, AgentStart, AgentState
+from manus.state.endings import list_reasons
 from manus.state.errors import SettingsError
 from manus.state.results import AgentResult
 from manus.tools.delegate import DELEGATE
@@ -40,14 +41,13 @@ if TYPE_CHECKING:
 _AFTER_THINK: dict[Hashable, str] = {
     "call": "act",
     "no_call": "stuck_check",
-    "budget": END,
-    "error": END,
+    **dict.fromkeys(list_reasons("think"), END),
 }
 _NODE_NAMES = {"model": "think", "tools": "act"}
 """Names of `create_agent`'s nodes, and ours."""
 _AFTER_STUCK_CHECK: dict[Hashable, str] = {
     "next_step": "think",
-    **dict.fromkeys(("terminated", "answered", "max_steps", "budget", "stuck", "error"), END),
+    **dict.fromkeys(list_reasons("stuck_check"), END),
 }
 
 

@@ -13,6 +13,7 @@ from manus.config.context import HELD
 from manus.graph.outcome import is_over
 from manus.graph.run_config import is_served
 from manus.nodes.active_run import ActiveRun
+from manus.state.endings import get_ending
 from manus.state.errors import UsageError
 from manus.threads.records.base import Records
 from manus.threads.records.inbox import (
@@ -30,10 +31,6 @@ if TYPE_CHECKING:
 
 SERVED_INBOX = MemoryInbox()
 """Inboxes of a LangGraph server whose store cannot hold them."""
-CONTINUES_AFTER = (
-    "terminated", "answered", "completed", "max_steps", "stuck", "budget", "plan_incomplete"
-)  # fmt: skip
-"""Stop reasons after which a waiting message becomes the next request."""
 NO_STORE = (
     "Messages to a running thread need a checkpointer: build the graph with one, for example "
     "`open_sqlite`."
@@ -138,7 +135,7 @@ async def take_next_request(
 
     After an error or an interrupt it stays in the inbox until the run is resumed.
     """
-    if stop_reason not in CONTINUES_AFTER:
+    if stop_reason is None or not get_ending(stop_reason, success=True).takes_messages:
         return None
     return await inbox.next_request(history)
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from langgraph.types import Interrupt, StateSnapshot
 
-from manus.state.agent import Refusal, RunStatus, StopReason
+from manus.state.agent import Refusal
+from manus.state.endings import RunStatus, StopReason, get_ending
 from manus.state.plan import list_refusals
 from manus.state.usage import Usage, no_usage
 
@@ -41,6 +42,11 @@ class Outcome:
     def asks_person(self) -> bool:
         """Return whether it waits for a person's answer."""
         return bool(self.questions) and not self.waits_for_model
+
+    @property
+    def can_resume(self) -> bool:
+        """Return whether `resume` continues the run."""
+        return get_ending(self.stop_reason, success=True).resumes
 
     @property
     def unasked(self) -> list[Refusal]:

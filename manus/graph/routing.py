@@ -16,6 +16,7 @@ from manus.nodes.active_run import get_parent_run
 from manus.nodes.exchange.calls import lacks_answer, to_tasks
 from manus.nodes.planning.scheduling import build_task
 from manus.state.agent import AgentState, Compaction, ToolTask
+from manus.state.endings import StopReason, list_reasons
 from manus.state.flow import FlowState, can_revise
 from manus.state.messages import has_calls, last_assistant, newest_answers
 from manus.state.plan import active_steps, last_started_steps, ready_steps, waiting_steps
@@ -23,10 +24,8 @@ from manus.state.taint import collect_facts
 from manus.tools.planning import PlanCollection, inject_plans
 from manus.tools.recall import NAME as RECALL
 
-AfterThink = Literal["call", "no_call", "budget", "error"]
-AfterStuckCheck = Literal[
-    "next_step", "terminated", "answered", "max_steps", "budget", "stuck", "error"
-]
+AfterThink = Literal["call", "no_call"] | StopReason
+AfterStuckCheck = Literal["next_step"] | StopReason
 AfterPlan = Literal["ready", "to_approve", "rejected", "cancelled", "error"]
 AfterExecuteStep = Literal["ended", "ready_steps", "blocked", "message", "complete"]
 
@@ -76,7 +75,7 @@ def route_after_think(
     Within a run, `config` has what the run already knows about its history.
     """
     reason = state.get("stop_reason")
-    if reason in ("budget", "error"):
+    if reason in list_reasons("think"):
         return reason
     message = last_assistant(state["messages"])
     if message is None or not has_calls(message):
@@ -124,9 +123,7 @@ def route_after_stuck_check(state: AgentState) -> AfterStuckCheck:
     reason = state.get("stop_reason")
     if reason is None:
         return "next_step"
-    if reason in ("terminated", "answered", "max_steps", "budget", "stuck"):
-        return reason
-    return "error"
+    return reason if reason in list_reasons("stuck_check") else "error"
 
 
 def route_after_plan(state: FlowState) -> AfterPlan:

@@ -19,6 +19,7 @@ from langgraph.types import Interrupt, StateSnapshot
 
 from manus.graph.outcome import format_question
 from manus.graph.saver_threads import with_usable_saver
+from manus.state.endings import WAITING
 from manus.state.usage import no_usage
 from manus.threads.records.select import CHECKPOINTER
 
@@ -54,7 +55,7 @@ def with_task_status(snapshot: StateSnapshot) -> StateSnapshot:
 
 def as_waiting(questions: str) -> dict[str, Any]:
     """Return the status, the stop reason and the output of a run that asks a person."""
-    return {"status": "idle", "stop_reason": "interrupted", "output": questions}
+    return {"status": WAITING.status, "stop_reason": "interrupted", "output": questions}
 
 
 def as_ended(values: Mapping[str, Any], ending: Mapping[str, Any]) -> dict[str, Any]:

@@ -19,8 +19,8 @@ from manus.nodes.planning.lost_steps import report_lost_steps
 from manus.nodes.planning.planner import Executors, ask_planner, compact_thread
 from manus.nodes.summarize import summarize_without_model
 from manus.prompts import flow as prompts
-from manus.state.agent import StopReason
 from manus.state.closing import close_history
+from manus.state.endings import ENDINGS, StopReason
 from manus.state.errors import ManusError, ModelUnavailableError
 from manus.state.events import PlanChange, PlanEvent, StatusEvent
 from manus.state.flow import FlowRun, FlowState, total_usage
@@ -241,8 +241,8 @@ def _question(state: FlowState) -> str:
 
 def _end_run(state: FlowState, reason: StopReason, output: str) -> Update:
     """Return the update that ends a run without a plan to execute."""
-    status = "error" if reason == "error" else "idle"
-    get_stream_writer()(StatusEvent(type="status", status=status, stop_reason=reason))  # type: ignore[typeddict-item]
+    status = ENDINGS[reason].status
+    get_stream_writer()(StatusEvent(type="status", status=status, stop_reason=reason))
     messages = close_history(state.get("messages", []), output)
     end = {"status": status, "stop_reason": reason, "success": False, "output": output}
     return {**end, "messages": messages}

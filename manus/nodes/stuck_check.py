@@ -28,8 +28,9 @@ from manus.nodes.exchange.stop_conditions import (
 from manus.nodes.exchange.text_replies import is_sent_back
 from manus.nodes.think import start_if_new
 from manus.prompts import agent as prompts
-from manus.state.agent import AgentState, Loop, Run, StopReason
+from manus.state.agent import AgentState, Loop, Run
 from manus.state.closing import close_history
+from manus.state.endings import ENDINGS, StopReason
 from manus.state.events import LoopEvent, StatusEvent
 from manus.state.messages import (
     call_facts,
@@ -125,7 +126,7 @@ async def _is_answered_early(
 
     The run then continues with the message if its limits allow another step.
     """
-    if reason not in ("terminated", "answered") or is_last or over is not None:
+    if reason is None or ENDINGS[reason].status != "finished" or is_last or over is not None:
         return False
     if cast(Update, state).get("structured_response") is not None:
         return False

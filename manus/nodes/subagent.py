@@ -23,6 +23,7 @@ from manus.nodes.exchange.lost_calls import record_end, record_start
 from manus.nodes.subgraph_config import continue_in_copy
 from manus.prompts.approval import AGENT_READ
 from manus.prompts.sources import AGENT
+from manus.state.endings import get_ending
 from manus.state.errors import SettingsError, ToolError
 from manus.state.events import DelegateActionEvent
 from manus.state.taint import Exposure, find_exposure, request_fields
@@ -31,13 +32,6 @@ from manus.tools.terminate import TERMINATE
 
 log = logging.getLogger("manus")
 
-_REASONS = {
-    "terminated": "the executor gave up",
-    "max_steps": "the executor ran out of steps",
-    "stuck": "the executor was stuck in a loop",
-    "budget": "the run's budget is used up",
-    "error": "the model call failed",
-}
 _SUMMARY_HEADING = re.compile(
     r"""\A [#*_=\s]*                             # markup such as `## ` or `**`
     (?: (?:final|short|brief|task|step) \s+ )?
@@ -108,7 +102,7 @@ class SubagentResult:
         details = " ".join(self.output.split())
         if stop_reason == "budget":
             details = details.replace("Terminated: Budget used up: ", "")
-        reason = _REASONS.get(stop_reason, "the executor did not finish")
+        reason = get_ending(stop_reason or None, success=True).failure
         return f"{reason}: {details}" if details else reason
 
 

@@ -13,6 +13,7 @@ from langgraph.config import get_stream_writer
 from manus.nodes.active_run import ActiveRun, get_active_run
 from manus.nodes.context.truncation import fit_question
 from manus.prompts import flow as prompts
+from manus.state.endings import ENDINGS, StopReason
 from manus.state.errors import BudgetError, ManusError
 from manus.state.events import StatusEvent
 from manus.state.flow import FlowState, total_usage
@@ -52,14 +53,14 @@ async def summarize(state: FlowState, config: RunnableConfig) -> Update:
     for facts in (unfinished, list_conflicts(plan)):
         if facts not in summary:
             parts.append(facts)
-    stop_reason = "completed"
+    stop_reason: StopReason = "completed"
     if unfinished:
         stop_reason = "budget" if over else "plan_incomplete"
     if unfinished and over:
-        parts.append(f"Terminated: Budget used up: {over}")
+        parts.append(ENDINGS["budget"].note.format(over=over))
     output = "\n\n".join(parts)
     end: Update = {
-        "status": "idle" if unfinished else "finished",
+        "status": ENDINGS[stop_reason].status,
         "stop_reason": stop_reason,
         "success": not unfinished,
     }

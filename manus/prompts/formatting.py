@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 from rich.cells import cell_len, set_cell_size
 
@@ -81,53 +81,12 @@ def count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-class Ending(NamedTuple):
-    """Texts about how a run ended."""
-
-    label: str
-    """One or two words, for a table."""
-    headline: str
-    why: str
-    tone: str
-    """`good`, `bad` or `warn`."""
-
-
-ENDINGS = {
-    "terminated": Ending("finished", "Finished", "the agent ended the run", "good"),
-    "answered": Ending("finished", "Finished", "the agent answered", "good"),
-    "completed": Ending("finished", "Finished", "every step of the plan is done", "good"),
-    "max_steps": Ending(
-        "step limit", "Stopped at the step limit", "the maximum number of steps was reached", "warn"
-    ),
-    "budget": Ending("budget", "Stopped: a budget is used up", "a limit was reached", "warn"),
-    "stuck": Ending(
-        "stuck", "Stopped: stuck in a loop", "the agent repeated itself without progress", "warn"
-    ),
-    "interrupted": Ending("waiting", "Waiting for an answer", "the agent asked a question", "warn"),
-    "error": Ending("error", "Failed", "the run could not continue", "bad"),
-    "plan_incomplete": Ending(
-        "incomplete", "Not everything in the plan was done", "a step is blocked", "warn"
-    ),
-}
-"""By stop reason."""
-
-
 LOOP_MEASURES = {
     "hint": "the model gets a hint",
     "refuse": "the call is now refused",
     "ask": "the user is asked",
 }
 """Measures against a loop, by name."""
-
-
-def get_ending(stop_reason: str | None, *, success: bool | None) -> Ending:
-    """Return the texts for a stop reason; None means that the run has not ended."""
-    if stop_reason is None:
-        return Ending("unfinished", "Not finished", "", "warn")
-    ending = ENDINGS.get(stop_reason, Ending(stop_reason, stop_reason, "", "warn"))
-    if ending.tone == "good" and not success:
-        return Ending("no success", "Finished without success", ending.why, "bad")
-    return ending
 
 
 def money(amount: float, currency: str) -> str:

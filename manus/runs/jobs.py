@@ -94,8 +94,6 @@ Continue = Callable[[Job, Outcome], Awaitable[Job | None]]
 """Returns the job with which a paused run continues; None to leave it paused."""
 StartNext = Callable[[Job, Outcome], None]
 """Called with the job for a waiting message, and the outcome of the run before it."""
-ENDED_EARLY = ("max_steps", "budget", "stuck", "error", "plan_incomplete")
-"""Stop reasons after which a run can be resumed."""
 
 
 def extend_steps(context: Context, run: Mapping[str, Any], max_steps: int | None = None) -> Context:
@@ -178,7 +176,7 @@ async def create_resume_job(
     context = check_presence(context, settings)
     command = _resume_command(() if has_ended else outcome.questions, answers, args, thread_id)
     job = Job(thread_id, thread.kind, profile, context, thread.request, graph, command)
-    is_done = has_ended and outcome.stop_reason not in ENDED_EARLY
+    is_done = has_ended and not (outcome.stop_reason and outcome.can_resume)
     if is_done and answers is None and not args.answer:
         next_job = await create_next_job(job, outcome.stop_reason)
         if next_job is not None:

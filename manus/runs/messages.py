@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from manus.graph.inbox import take_next_request
-from manus.prompts.formatting import ENDINGS, get_ending
+from manus.state.endings import UNFINISHED, WAITING
 from manus.state.errors import UsageError
 from manus.state.request import Request
 from manus.state.taint import Exposure, request_fields
@@ -20,7 +20,7 @@ from manus.threads.thread_list import is_being_worked_on, read_thread
 if TYPE_CHECKING:
     from manus.runs.jobs import Job
 
-_CONTINUING = (get_ending(None, success=None).label, ENDINGS["interrupted"].label)
+_CONTINUING = (UNFINISHED.label, WAITING.label)
 """Statuses of a thread whose run has not ended."""
 _LONGEST_END = 5.0
 """Seconds to wait for a run that has stored its last state."""

@@ -14,24 +14,12 @@ from pydantic import Field
 # pydantic, which describes these to Studio, requires this one before Python 3.12
 from typing_extensions import TypedDict
 
+from manus.state.endings import RunStatus, StopReason
 from manus.state.messages import append_messages
 from manus.state.plan import Plan
 from manus.state.plan_changes import fold_plans
 from manus.state.todos import Todo
 from manus.state.usage import Spending, Usage
-
-RunStatus = Literal["idle", "running", "thinking", "executing", "finished", "error"]
-StopReason = Literal[
-    "terminated",
-    "answered",
-    "max_steps",
-    "budget",
-    "stuck",
-    "interrupted",
-    "error",
-    "plan_incomplete",
-    "completed",
-]
 
 SNAPSHOT_EVERY = 1000
 """Number of writes to a delta channel after which a checkpoint contains a full copy of its

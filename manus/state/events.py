@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, NotRequired, TypedDict
 
-from manus.state.agent import RunStatus, StopReason
+from manus.state.endings import RunStatus, StopReason
 from manus.state.plan import Plan, StepStatus
 from manus.state.usage import RoleUsage
 

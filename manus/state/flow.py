@@ -9,15 +9,8 @@ from langchain_core.messages import AnyMessage
 # as in state/agent.py: for pydantic before Python 3.12
 from typing_extensions import TypedDict
 
-from manus.state.agent import (
-    AgentOutput,
-    Compaction,
-    Refusal,
-    RunStatus,
-    StopReason,
-    delta_channel,
-    keep_newest,
-)
+from manus.state.agent import AgentOutput, Compaction, Refusal, delta_channel, keep_newest
+from manus.state.endings import RunStatus, StopReason
 from manus.state.messages import append_messages
 from manus.state.plan import Plan, Waiting, steps_to_revise
 from manus.state.plan_changes import fold_plan, fold_plans

@@ -12,7 +12,8 @@ from langchain_core.messages import AnyMessage
 from langgraph.types import Interrupt
 from typing_extensions import TypedDict
 
-from manus.state.agent import Refusal, RunStatus, StopReason
+from manus.state.agent import Refusal
+from manus.state.endings import RunStatus, StopReason
 from manus.state.plan import Plan
 from manus.state.todos import Todo
 from manus.state.usage import Usage

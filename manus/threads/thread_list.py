@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from manus.prompts.formatting import ENDINGS, get_ending
+from manus.state.endings import DAMAGED, WAITING, get_ending
 from manus.state.errors import StorageError, ThreadBusyError, UsageError
 from manus.threads.base import read_id_time
 from manus.threads.history import COMPACTED, checkpoint_time, is_waiting
@@ -21,10 +21,6 @@ if TYPE_CHECKING:
 
 _MIN_PREFIX = 4
 _GENERATED_ID = re.compile("[0-9a-f]{10}")
-
-
-DAMAGED = "damaged"
-"""Status of a thread whose newest checkpoint cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +167,7 @@ def _thread(thread_id: str, checkpoint: CheckpointTuple) -> Thread:
 
 def _status(checkpoint: CheckpointTuple, values: dict[str, Any]) -> str:
     if is_waiting(checkpoint.pending_writes or ()):
-        return ENDINGS["interrupted"].label
+        return WAITING.label
     # Before the first node of a run ends, the channels still hold the result of the previous run.
     source = checkpoint.metadata.get("source")
     updated_channels = checkpoint.checkpoint.get("updated_channels")

@@ -22,9 +22,10 @@ from procrastinate.jobs import Job as QueueJob
 
 from manus.config.settings import Settings
 from manus.graph.outcome import Outcome
-from manus.prompts.formatting import count, get_ending
+from manus.prompts.formatting import count
 from manus.runs.jobs import Job, create_job, create_resume_job, read_outcome, run_job
 from manus.runs.options import RunOptions
+from manus.state.endings import get_ending
 from manus.state.errors import ManusError, StorageUnavailableError, TakenOverError, UsageError
 from manus.threads.base import Store
 from manus.threads.records.files import record_name

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.cli.program import Program, Terminal
-from tests.server import Call, ScriptedServer, call, calls, hang, text
+from tests.server import Call, ScriptedServer, call, hang, text
 
 
 def user_messages(server: ScriptedServer, number: int = -1) -> list[str]:
@@ -128,49 +128,6 @@ def test_an_open_question_is_answered_by_the_next_input(
 
 def edit(path: str, text: str) -> Call:
     return call("str_replace_editor", command="create", path=path, file_text=text)
-
-
-def test_undo_without_snapshots_reverts_one_request_after_another(
-    manus: Program, server: ScriptedServer
-) -> None:
-    manus.environment["MANUS_SNAPSHOTS"] = "false"
-    first, second = edit("a.txt", "1"), edit("a.txt", "2")
-    server.script(first, text("One."), calls(second, edit("b.txt", "b")), text("Two."), text("Ok."))
-    a, b = manus.workspace / "a.txt", manus.workspace / "b.txt"
-    with manus.terminal() as terminal:
-        ask(terminal, "first", "One.")
-        ask(terminal, "second", "Two.")
-        assert (a.read_text(), b.read_text()) == ("2", "b")
-        ask(terminal, "/undo", "restored 1 bytes")
-        assert (a.read_text(), b.exists()) == ("1", False)
-        ask(terminal, "/undo", "a.txt: the file was deleted")
-        assert not a.exists()
-        ask(terminal, "/undo", "Nothing to undo")
-        ask(terminal, "and now?", "Ok.")
-    assert "a.txt: the file was deleted" in user_messages(server)[-1]
-
-
-def test_undo_without_snapshots_lists_what_it_cannot_revert(
-    manus: Program, server: ScriptedServer
-) -> None:
-    manus.environment["MANUS_SNAPSHOTS"] = "false"
-    manus.workspace.mkdir()
-    (manus.workspace / "old.txt").write_text("old")
-    change = call("bash", command="echo 1 > made.txt; rm old.txt")
-    look = call("bash", command="ls -l && cat a.txt")
-    server.script(edit("a.txt", "1"), look, text("One."), change, text("Two."))
-    with manus.terminal() as terminal:
-        ask(terminal, "first", "One.")
-        ask(terminal, "second", "Two.")
-        ask(terminal, "/undo", "a.txt: the file was deleted")
-        assert "Not undone: made.txt (changed by programs, not by the editor)." in terminal.text
-        commands = "bash: echo 1 > made.txt; rm old.txt."
-        deleted = f"Not undone: changes and deletions by these commands: {commands}"
-        assert deleted in " ".join(terminal.text.split())
-        assert "ls -l" not in terminal.text.partition("the file was deleted")[2]
-        ask(terminal, "/undo", "Nothing to undo")
-        assert terminal.text.count("Not undone: made.txt") == 2
-    assert not (manus.workspace / "a.txt").exists()
 
 
 def test_named_files_and_images_are_attached(manus: Program, server: ScriptedServer) -> None:

@@ -8,7 +8,7 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from manus.graph.routing import route_after_stuck_check, route_after_think
 from manus.nodes.exchange.fingerprint import call_fingerprint
 from manus.prompts import agent as prompts
-from manus.state.agent import AgentState, Loop, StopReason, ToolTask
+from manus.state.agent import AgentState, Loop, ToolTask
 from manus.state.usage import Budget
 from tests.helpers.agent import ScriptedAgent, assert_paired
 from tests.server import ABSENT, call, calls, text, tokens
@@ -247,8 +247,6 @@ AFTER_THINK: list[tuple[AgentState, str]] = [
 
 def test_after_think_and_stuck_check(subtests: pytest.Subtests) -> None:
     assert route_after_stuck_check({"stop_reason": None}) == "next_step"
-    reasons: list[StopReason] = ["terminated", "answered", "max_steps", "budget", "stuck", "error"]
-    assert [route_after_stuck_check({"stop_reason": reason}) for reason in reasons] == reasons
     for state, label in AFTER_THINK:
         with subtests.test(state=state, label=label):
             assert route_after_think(state) == label

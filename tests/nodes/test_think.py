@@ -11,7 +11,7 @@ from manus.nodes.context.turns import HistoryRepair, repair_history, replacement
 from manus.nodes.exchange import loop_detection
 from manus.nodes.exchange.stop_conditions import find_stop_reason
 from manus.prompts import agent as prompts
-from manus.state.agent import StopReason
+from manus.state.endings import StopReason
 from manus.state.messages import append_messages
 from manus.state.usage import Budget, Usage, budget_used_up, no_usage
 from tests.helpers.agent import TESTER, ScriptedAgent, assert_paired

@@ -9,6 +9,7 @@ import click
 
 from manus.cli.notes import print_note
 from manus.cli.options import last_option, thread_id
+from manus.state.endings import WAITING
 from manus.threads.thread_id import NEWEST
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ async def _describe_effect(store: Store, thread_id: str, message: InboxMessage) 
     from manus.threads.thread_list import get_thread
 
     thread = shlex.quote(thread_id)
-    if (await get_thread(store, thread_id)).status == "waiting":
+    if (await get_thread(store, thread_id)).status == WAITING.label:
         return (
             "Stored. The thread waits for an answer, and the message is read after it: "
             f"manus resume {thread} --answer TEXT",

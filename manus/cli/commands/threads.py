@@ -11,6 +11,7 @@ import click
 
 from manus.cli.notes import print_note
 from manus.cli.options import COUNT, parse_age, thread_argument, thread_id
+from manus.state.endings import RUNNING, UNFINISHED, WAITING
 
 if TYPE_CHECKING:
     from manus.config.settings import Settings
@@ -121,9 +122,11 @@ async def _look_up(store: Store, thread_id: str) -> Thread | None:
         return await describe_damaged(store, thread_id)
     if thread is None:
         return None
-    if thread.status in ("unfinished", "waiting") and await is_being_worked_on(store, thread_id):
+    if thread.status in (UNFINISHED.label, WAITING.label) and await is_being_worked_on(
+        store, thread_id
+    ):
         worker = (await store.holders([thread_id])).get(thread_id)
-        return replace(thread, status="running", worker=worker)
+        return replace(thread, status=RUNNING, worker=worker)
     return thread
 
 

@@ -12,13 +12,11 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command
 
 from manus.models.endpoint_call import IS_SYNC
+from manus.state.endings import get_ending
 from manus.state.messages import CALL_FACTS, FROM_TOOL, as_messages
 
 Middleware = AgentMiddleware[Any, Any, Any]
 HookNode = Callable[[Any, Runtime[Any]], Awaitable[Any]]
-
-_LIMITS = ("max_steps", "budget", "error")
-"""Stop reasons after which a hook cannot continue the run."""
 
 
 def overrides(middleware: Middleware, hook: str) -> bool:
@@ -83,7 +81,8 @@ def _adapt(
         existing = state.get("messages", [])
         update["messages"] = mark_authors(middleware, existing, update["messages"])
     if hook == "after_agent" and update.get("jump_to") == "model":
-        if state.get("stop_reason") in _LIMITS or _is_last_step(state):
+        ending = get_ending(state.get("stop_reason"), success=True)
+        if not ending.hooks_continue or _is_last_step(state):
             del update["jump_to"]
         else:
             update |= {"stop_reason": None, "success": None, "status": "thinking"}

@@ -15,11 +15,10 @@ from manus.graph.middleware.hooks import Middleware, hook_node, list_jumps
 from manus.graph.middleware.stack import MiddlewareStack
 from manus.graph.routing import AfterThink, Router, route_after_stuck_check, route_after_think
 from manus.nodes.finish import finish
+from manus.state.endings import list_reasons
 
 Jump = Literal["next", "model", "end"]
 Builder = StateGraph[Any, Any, Any, Any]
-
-_ENDS = ("terminated", "answered", "max_steps", "budget", "stuck", "error")
 
 
 def add_hooks(builder: Builder, stack: MiddlewareStack, profile: Profile) -> None:
@@ -71,7 +70,7 @@ class _Wiring:
         self._leave_think()
         builder.add_edge("act", "stuck_check")
         after_check = Router(route_after_stuck_check, "route_after_stuck_check")
-        ends: dict[Hashable, str] = dict.fromkeys(_ENDS, self.exit)
+        ends: dict[Hashable, str] = dict.fromkeys(list_reasons("stuck_check"), self.exit)
         builder.add_conditional_edges(
             "stuck_check", after_check, {"next_step": self.loop_entry, **ends}
         )
@@ -108,8 +107,7 @@ class _Wiring:
         routes: dict[Hashable, str] = {
             "call": "act",
             "no_call": "stuck_check",
-            "budget": self.exit,
-            "error": self.exit,
+            **dict.fromkeys(list_reasons("think"), self.exit),
         }
         if not nodes:
             after_think = Router(self.to_tools, "route_after_think")
@@ -146,7 +144,7 @@ def needs_finish(stack: MiddlewareStack) -> bool:
 
 def route_reply(state: Any) -> Literal["reply", "failed"]:
     """Return whether the model has replied."""
-    return "failed" if state.get("stop_reason") in ("budget", "error") else "reply"
+    return "failed" if state.get("stop_reason") in list_reasons("think") else "reply"
 
 
 def route_jump(

@@ -7,8 +7,8 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
-from manus.state.agent import StopReason
 from manus.state.closing import is_closing
+from manus.state.endings import ENDINGS, StopReason
 from manus.state.messages import get_text, has_calls
 from manus.state.text import shorten
 from manus.tools.terminate import get_answer
@@ -58,12 +58,12 @@ def final_update(
     `text` is the output if the special tool that ended the run has no answer.
     """
     arguments = special or {}
-    is_finished = reason in ("terminated", "answered")
+    status = ENDINGS[reason].status
     answer = get_answer(special) if special is not None else ""
     return {
-        "status": "finished" if is_finished else "idle",
+        "status": status,
         "stop_reason": reason,
-        "success": is_finished and arguments.get("status", "success") == "success",
+        "success": status == "finished" and arguments.get("status", "success") == "success",
         "output": _add_reason(answer or text, reason, max_steps, over),
     }
 
@@ -97,11 +97,5 @@ def last_text(history: Sequence[AnyMessage], lines: Sequence[str]) -> str:
 
 def _add_reason(text: str, reason: StopReason, max_steps: int, over: str | None) -> str:
     """Return the output of a run, and the reason if it was cut short."""
-    notes: dict[StopReason, str] = {
-        "max_steps": f"Terminated: Reached max steps ({max_steps})",
-        "budget": f"Terminated: Budget used up: {over}",
-        "stuck": "Terminated: The run was stuck in a loop and did not leave it",
-    }
-    if reason not in notes:
-        return text
-    return f"{text}\n\n{notes[reason]}".strip()
+    note = ENDINGS[reason].note.format(max_steps=max_steps, over=over)
+    return f"{text}\n\n{note}".strip() if note else text

@@ -22,6 +22,7 @@ from manus.pages.report.files import ChangedFile, find_changed_files, locate_fil
 from manus.pages.trace.model import Stage, TraceRun
 from manus.prompts import formatting
 from manus.prompts.markdown import prose
+from manus.state.endings import WAITING, get_ending
 from manus.state.usage import RoleUsage, sum_tokens
 
 _FOLDER = Path(__file__).parent / "templates"
@@ -192,12 +193,12 @@ def _tokens(used: RoleUsage) -> str:
 def state(run: TraceRun) -> tuple[str, str]:
     """Return the headline and tone (`good`, `bad`, `warn`, `live`, `quiet`) of a run."""
     if run.is_waiting:
-        return formatting.ENDINGS["interrupted"].headline, "warn"
+        return WAITING.headline, "warn"
     if run.stop_reason is None and run.is_running:
         return "Running", "live"
     if run.stop_reason is None and not run.is_newest:
         return "Unfinished", "quiet"
-    ending = formatting.get_ending(run.stop_reason, success=run.success)
+    ending = get_ending(run.stop_reason, success=run.success)
     return ending.headline, ending.tone
 
 
@@ -206,7 +207,7 @@ def reason(run: TraceRun) -> str:
     stop_reason = "interrupted" if run.is_waiting else run.stop_reason
     if not stop_reason:
         return ""
-    return f"{formatting.get_ending(stop_reason, success=run.success).why} ({stop_reason})"
+    return f"{get_ending(stop_reason, success=run.success).why} ({stop_reason})"
 
 
 def stage_name(stage: Stage) -> str:

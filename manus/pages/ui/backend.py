@@ -29,7 +29,7 @@ from manus.runs.configuration import (
     select_main_endpoint,
 )
 from manus.runs.folder_trust import CONSEQUENCE, QUESTION, decide, is_undecided
-from manus.runs.jobs import ENDED_EARLY, Job, create_job, create_resume_job, read_outcome
+from manus.runs.jobs import Job, create_job, create_resume_job, read_outcome
 from manus.runs.options import RunOptions
 from manus.runs.rewind_text import describe_rewound
 from manus.runs.time_travel import rewind_to_checkpoint
@@ -325,8 +325,7 @@ class PageBackend:
         ]
         if questions:
             return "waiting", questions
-        can_resume = outcome.stop_reason in (None, "interrupted", *ENDED_EARLY)
-        return "early" if can_resume else "ended", ()
+        return "early" if outcome.can_resume else "ended", ()
 
 
 def _select_pending(inbox: Sequence[InboxMessage], runs: Sequence[TraceRun]) -> list[InboxMessage]:

@@ -73,8 +73,10 @@ def _write(
 ) -> Exported:
     """Write the zip file; if that fails, delete it. Blocking."""
     exported = Exported(checkpoints=len(checkpoints))
+    is_new = is_complete = False
     try:
         with path.open("xb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+            is_new = True
             rows = (_as_json(checkpoint, secrets) for checkpoint in checkpoints)
             manifest = _build_manifest(thread, has_files=files)
             _write_rows(archive, fmt.MANIFEST, [manifest], secrets)
@@ -83,16 +85,17 @@ def _write(
             if files:
                 _write_files(archive, thread, secrets, exported)
         exported.size = path.stat().st_size
+        is_complete = True
     except FileExistsError:
         raise UsageError(f"{path} already exists; choose another name, or delete it.") from None
-    except BaseException as error:
-        path.unlink(missing_ok=True)
-        if not isinstance(error, OSError):
-            raise
+    except OSError as error:
         raise StorageError(
             f"Cannot write {path}: {error.strerror}. Free some space or choose another folder. "
             "The thread is unchanged."
         ) from None
+    finally:
+        if is_new and not is_complete:
+            path.unlink(missing_ok=True)
     return exported
 
 

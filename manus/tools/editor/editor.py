@@ -174,10 +174,6 @@ class Editor:
         self._undo.drop()
         return Observation(f"Undid the last {command} of {self._label}: {outcome}.")
 
-    def has_edited(self, *, since: float) -> bool:
-        """Return whether there is an edit to undo from `since` or later."""
-        return self._undo.get_last_time() >= since
-
     def _write_to_stream(self, data: bytes) -> Observation:
         replace_file(self.real, data)
         return Observation(
