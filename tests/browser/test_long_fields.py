@@ -62,6 +62,68 @@ async def test_a_part_of_one_line_is_replaced_and_removed(driver: Driver) -> Non
     assert '= "Ann"' in driver.line('textbox "Name"')
 
 
+EXACT = [
+    # value, old, new, result
+    ("one\ntwo\nthree", "two\n", "2\n", "one\n2\nthree"),
+    ("a:\n  port: 80\n  host: x", "  port: 80", "  port: 8080", "a:\n  port: 8080\n  host: x"),
+    ("a\n\nb", "a\n\n", "a\n", "a\nb"),
+    ("x = 1  \ny = 2", "x = 1  ", "x = 1", "x = 1\ny = 2"),
+    ("one\ntwo", "\ntwo", "", "one"),
+    ("f(a.b*c)", "a.b*c", "[\\d]", "f([\\d])"),
+    ("👍 yes\n\tno", "\tno", "\t\tno", "👍 yes\n\t\tno"),
+    ("two  words here", "two words", "2", "2 here"),
+]
+
+
+NEEDS_WORDS = ("a\n\nb", "x = 1  \ny = 2", "one\ntwo")
+"""Texts of which a part that ends with white space is replaced by one that does not."""
+
+
+@pytest.mark.parametrize("name", FIELDS)
+async def test_a_part_is_replaced_with_its_white_space(driver: Driver, name: str) -> None:
+    await driver.show(FIELDS[name].replace("<div", "<div style=white-space:pre"))
+    number = driver.number('textbox "Body"')
+    for value, old, new, expected in EXACT:
+        await driver.say("input_text", index=number, text=value)
+        if name == "an editor" and value in NEEDS_WORDS:
+            error = await driver.fail("input_text", index=number, old_text=old, text=new)
+            assert "line breaks are part of the layout" in error
+            continue
+        await driver.say("input_text", index=number, old_text=old, text=new)
+        text = await driver.say("extract_content", index=number)
+        assert text.partition(":\n")[2] == expected, value
+
+
+async def test_the_indents_of_a_field_are_shown(driver: Driver) -> None:
+    await driver.show("<textarea aria-label=Body>a:\n    b:   1\n\tc</textarea>")
+    assert '= "a:⏎    b: 1⏎\tc"' in driver.line('textbox "Body"')
+
+
+REFUSING = """<input aria-label=Gone oninput="this.value=''"><input aria-label=Short maxlength=4>
+  <input aria-label=Day oninput="this.value=this.value.replace('-14', '-0114')">
+  <textarea aria-label=Fixed oninput="this.value='old'">old</textarea>
+  <input aria-label=Phone oninput="this.value=this.value.replace(/(\\d{3})(?=\\d)/g, '$1 ')">
+  <input aria-label=Upper oninput="this.value=this.value.toUpperCase()">"""
+
+
+async def test_a_field_that_does_not_take_a_text_is_an_error(driver: Driver) -> None:
+    await driver.show(REFUSING)
+    for name, text, problem in (
+        ("Gone", "Ann", "it is empty"),
+        ("Short", "Annabel", "another value"),
+        ("Day", "2026-11-14", "2026-11-0114"),
+    ):
+        number = driver.number(f'textbox "{name}"')
+        error = await driver.fail("input_text", index=number, text=text)
+        assert "did not take" in error
+        assert problem in error
+    number = driver.number('textbox "Fixed"')
+    error = await driver.fail("input_text", index=number, old_text="old", text="new")
+    assert "the same as before" in error
+    await driver.write('textbox "Phone"', "5551234567")
+    await driver.write('textbox "Upper"', "ann")
+
+
 HEARD = """<textarea aria-label=Notes></textarea><p id=p></p><script>
   const seen = []; const field = document.querySelector("textarea");
   for (const kind of ["keydown", "beforeinput", "input", "keyup"])
@@ -95,7 +157,7 @@ async def test_files_that_cannot_be_read_or_written_are_reported(driver: Driver)
     (root / "a.bin").write_bytes(b"\0\1\2")
     await driver.show("<textarea aria-label=T>abc</textarea><input type=password value=hunter2>")
     assert "not a file" in await driver.fail("input_text", index=1, path="none.txt")
-    assert "not a text file" in await driver.fail("input_text", index=1, path="a.bin")
+    assert "is a binary file" in await driver.fail("input_text", index=1, path="a.bin")
     assert "outside" in await driver.fail("input_text", index=1, path="/etc/passwd")
     assert "not both" in await driver.fail("input_text", index=1, path="a.bin", text="x")
     assert "needs `text`" in await driver.fail("input_text", index=1)

@@ -22,7 +22,12 @@ from manus.tools.browser.browser import Browser
 from manus.tools.browser.pointer import ACTION_MS, REACTION_SECONDS, Target, find_target
 from manus.tools.browser.report import ActionError, Report
 from manus.tools.browser.tab import Tab
-from manus.tools.browser.text_entry import enter_text, read_text_file, replace_part
+from manus.tools.browser.text_entry import (
+    contains_text,
+    enter_text,
+    read_text_file,
+    replace_part,
+)
 from manus.workspace.text_files import read_file
 from manus.workspace.workspace import Workspace
 
@@ -76,10 +81,14 @@ async def input_text(browser: Browser, tab: Tab, arguments: BrowserArgs) -> str 
         quoted = "the password"
     if arguments.path:
         quoted = f"{arguments.path} ({len(text):,} characters)"
-    message = f"Typed {quoted} into {target.label}"
+    is_private = is_password or is_secret
     page_text = ""
-    if not (is_password or is_secret) and value.split() != text.split():
+    if not is_private and value.split() != text.split():
         page_text = f'- The field changed it to: "{one_line(value, 200)}"'
+    if value != text if is_password else not contains_text(value, text):
+        state = "it is empty" if not value else "it has another value"
+        raise ActionError(f"{target.label} did not take {quoted}: {state}.", page_text)
+    message = f"Typed {quoted} into {target.label}"
     if target.kind != "text" and requested.endswith("\n"):
         await tab.page.keyboard.press("Enter")
         message += ". Pressed Enter"

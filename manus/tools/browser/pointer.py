@@ -74,6 +74,8 @@ class Target:
     type: str
     is_editor: bool
     """Whether it is a code editor, which renders only part of its text."""
+    has_value: bool
+    """Whether its text is its `value`, as for an input or a textarea."""
     disabled: bool
     read_only: bool
     suggests: bool

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import re
+from typing import NamedTuple
 
 from playwright.async_api import Error as PlaywrightError
 
@@ -20,6 +22,9 @@ SECONDS_PER_KEY = 0.02
 """Maximum time that a key press takes on a busy machine."""
 MAX_TYPED = 5_000
 """Maximum length of a text for a field of one line."""
+_SPECIAL = re.compile(r"[\\^$.*+?()\[\]{}|/-]")
+"""Characters with a meaning in a pattern of Python or JavaScript."""
+_SELECT = "(e, [start, end]) => { e.focus(); e.setSelectionRange(start, end) }"
 _FORMATS = {
     "date": "a date as 2026-01-31",
     "time": "a time as 14:30",
@@ -66,22 +71,104 @@ async def enter_text(tab: Tab, target: Target, text: str, requested: str) -> str
 async def replace_part(tab: Tab, target: Target, old: str, new: str) -> str:
     """Replace the one occurrence of a text in a field; return the value of the field.
 
+    The text is matched exactly, or else with any white space for each run of it.
+
     Raises:
-        ToolError: the field does not contain the text, or contains it more than once.
+        ToolError: the field does not contain the text, contains it more than once, or does not
+            have the expected value afterwards.
     """
-    if target.kind == "text" and not target.is_editor:
-        count = int(await target.ask(SCRIPTS["select_part"], old))
+    before = await read_value(target)
+    if target.has_value or target.is_editor:
+        part = find_part(before, old, new)
+        count = len(part.spans)
     else:
-        value = await read_value(target)
-        count = value.count(old)
-        if count == 1:
-            return await enter_text(tab, target, value.replace(old, new), new)
+        part = _without_common_space(old, new)
+        if part.old != part.old.strip():
+            raise ToolError(
+                f"Nothing was done: in {target.label}, line breaks are part of the layout. Begin "
+                "and end `old_text` with a word on each side of the line break to change."
+            )
+        count = int(await target.ask(SCRIPTS["select_part"], _as_pattern(part.old)))
     if count != 1:
         times = "does not contain" if count == 0 else f"contains {count} times"
         remedy = "read it with `extract_content` and its index" if count == 0 else "give more of it"
         raise ToolError(f"{target.label} {times} the `old_text`; {remedy}.")
-    await _insert(tab, new)
-    return await read_value(target)
+    await _write_part(tab, target, before, part)
+    value = await read_value(target)
+    if value == before:
+        raise ToolError(f"{target.label} did not take the text: its value is the same as before.")
+    if not contains_text(value, part.new):
+        raise ToolError(f"{target.label} did not take the text: it is not in its value.")
+    return value
+
+
+async def _write_part(tab: Tab, target: Target, before: str, part: Part) -> None:
+    """Write the new text in the place of the old one; without spans, that one is selected."""
+    if part.spans:
+        start, end = part.spans[0]
+        if target.is_editor or target.kind != "text":
+            text = before[:start] + part.new + before[end:]
+            await enter_text(tab, target, text, part.new)
+            return
+        await target.ask(_SELECT, [_utf16_length(before[:start]), _utf16_length(before[:end])])
+    await _insert(tab, part.new)
+
+
+class Part(NamedTuple):
+    """A replacement in a text: where the old part is, and what is replaced by what."""
+
+    old: str
+    new: str
+    spans: tuple[tuple[int, int], ...] = ()
+
+
+def find_part(value: str, old: str, new: str) -> Part:
+    """Return the occurrences of a text: exact ones, or else those with other white space."""
+    part = Part(old, new)
+    matches = [*re.finditer(re.escape(old), value)]
+    if not matches:
+        part = _without_common_space(old, new)
+        matches = [*re.finditer(_as_pattern(part.old), value)]
+    return part._replace(spans=tuple(match.span() for match in matches))
+
+
+def _without_common_space(old: str, new: str) -> Part:
+    """Return two texts without the white space that both begin with, and that both end with."""
+    if not old.strip():
+        return Part(old, new)
+    while old[0].isspace() and new.startswith(old[0]):
+        old, new = old[1:], new[1:]
+    while old[-1].isspace() and new.endswith(old[-1]):
+        old, new = old[:-1], new[:-1]
+    return Part(old, new)
+
+
+def _as_pattern(text: str) -> str:
+    """Return a pattern, for Python and JavaScript, in which runs of white space equal any other."""
+    parts = re.split(r"(\s+)", text)
+    return "".join(r"\s+" if part.isspace() else _SPECIAL.sub(r"\\\g<0>", part) for part in parts)
+
+
+def _utf16_length(text: str) -> int:
+    """Return the length of a text as JavaScript counts it."""
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
+def contains_text(value: str, text: str) -> bool:
+    """Return whether a field has taken a text, though it may format it in another way.
+
+    A mask or a date has the same digits, perhaps in another order; other texts are compared without
+    white space and punctuation.
+    """
+    if not _core(text):
+        return text.strip() in value
+    is_numeric = _core(text).isdigit()
+    digits = [sorted(filter(str.isdigit, each)) for each in (value, text)]
+    return _core(text) in _core(value) or (is_numeric and digits[0] == digits[1])
+
+
+def _core(text: str) -> str:
+    return "".join(filter(str.isalnum, text.casefold()))
 
 
 async def _select_all(tab: Tab, target: Target) -> None:

@@ -246,10 +246,10 @@ const statesOf = (el, role) => {
   return states;
 };
 
-// A long text with symbols for its line breaks, since each element is one line.
+// A long text with symbols for its line breaks, since each element is one line; indents are kept.
 const shorten = (text, limit) => {
   const value = String(text ?? "").replace(/\r\n?/g, "\n");
-  const line = value.replace(/[^\S\n]+/g, " ").trim().replace(/ ?\n ?/g, LINE_BREAK);
+  const line = value.replace(/(\S)[^\S\n]+/g, "$1 ").replace(/ +(?=\n)|^\s*\n|\s+$/g, "").replaceAll("\n", LINE_BREAK);
   return line.length > limit ? `${line.slice(0, limit - 1)}… (${value.length.toLocaleString("en")} characters)` : line;
 };
 

@@ -97,12 +97,16 @@
     if (item.color) parts.push(item.color);
     if (item.icon) parts.push(`(icon: ${item.icon})`);
     if (item.hint) parts.push(`(looks like: ${item.hint})`);
-    if (value !== null && value !== name) parts.push(`= "${value}"`); // with its own quotes, which an edit repeats
+    const head = squash(parts.join(" ")); // line breaks in attributes must not start a line
+    parts.length = 0;
     if (item.states.length) parts.push(`(${item.states.join(", ")})`);
     if (item.extra) parts.push(`[${cut(item.extra, 260)}]`);
     if (item.geometry) parts.push(item.geometry);
     if (place !== "view") parts.push(`(${place.replace("near ", "")} the view)`);
-    const text = squash(parts.join(" ")); // line breaks in attributes must not start a line
+    const tail = squash(parts.join(" "));
+    // the value with its own quotes and its indents, which an edit repeats
+    const shown = value !== null && value !== name ? `= "${String(value).replace(/[\r\n]+/g, " ")}"` : "";
+    const text = [head, shown, tail].filter(Boolean).join(" ");
     return { kind: "element", id: idOf(el), place, label, text, key: keyOf(el), row: rowOf(el), scrolledIn: store.scrolledOut.has(el) };
   };
 
