@@ -114,6 +114,32 @@ def test_pages_that_are_not_articles() -> None:
     assert "日本語" in decode("<meta charset=shift_jis><p>日本語</p>".encode("shift_jis"), None)
 
 
+LINKS = {
+    "next.html": "https://x.example/a/b/next.html",
+    "../up.html": "https://x.example/a/up.html",
+    "/top?a=1&region=2&copy=3#part": "https://x.example/top?a=1&region=2&copy=3#part",
+    "?page=2": "https://x.example/a/b/page.html?page=2",
+    "//other.example/p": "https://other.example/p",
+    "q?a=1&amp;b=(c)": "https://x.example/a/b/q?a=1&b=(c)",
+}
+
+
+@pytest.mark.parametrize("words", [4, 400])
+def test_addresses_of_links_are_those_that_a_browser_follows(words: int) -> None:
+    """In an article and in a page that is read whole."""
+    links = " ".join(f'<a href="{href}">{n} of the links</a>' for n, href in enumerate(LINKS))
+    page = f"""<html><body><article><h2>Head<a class=headerlink href="#h">¶</a></h2>
+        <h3>Sub<span class="mw-editsection">[<a href="/edit">edit</a>]</span></h3>
+        <p>{"Some words of text. " * words}{links}</p></article></body></html>"""
+    text = extract_html(page, "https://x.example/a/b/page.html", whole=words < 10)["text"]
+    for n, address in enumerate(LINKS.values()):
+        assert f"[{n} of the links]({address})" in text
+    assert "¶" not in text
+    assert "edit" not in text
+    based = page.replace("<body>", '<head><base href="https://y.example/z/"></head><body>')
+    assert "(https://y.example/z/next.html)" in extract_html(based, "https://x.example/a")["text"]
+
+
 async def test_reading_is_aborted_when_it_takes_too_long() -> None:
     before = set(psutil.Process().children())
     slow = b"<p>" + b"<a href=/x>word</a> and <b>more</b> " * 100_000

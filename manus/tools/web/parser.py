@@ -13,8 +13,9 @@ import json
 import logging
 import re
 import sys
+from copy import deepcopy
 from typing import Any
-from urllib.parse import urljoin
+from urllib.parse import urldefrag
 
 MAX_PDF_PAGES = 300
 _MAX_HTML = 5_000_000
@@ -31,6 +32,8 @@ _WHOLE_LENGTH = 8_000
 _MIN_LINKS = 3
 _ENTRY_LENGTH = 200
 """Typical length of a list entry: an article is longer than this times its missing titles."""
+_STAND_IN = "https://address.invalid/"
+_STAND_INS = re.compile(rf"{re.escape(_STAND_IN)}(\d+)/")
 _LINE_MARK = "\ue000"
 _SPACE_MARK = "\ue001"
 _CELL_LENGTH = 200
@@ -96,24 +99,49 @@ def extract_html(html: str, url: str, *, whole: bool = False) -> dict[str, str]:
         html = f"<html><body>{html}</body></html>"
     try:
         tree = lxml.html.document_fromstring(html)
+        tree.make_links_absolute(url, handle_failures="ignore")
     except (LxmlError, ValueError):
         return {"title": "", "text": ""}
+    _remove_page_marks(tree, url)
     title = " ".join((tree.findtext(".//title") or "").split())
+    original = deepcopy(tree)
     strip_elements(tree, "script", "style", "noscript", "template", "head", "svg", with_tail=False)
     length = len(" ".join(tree.text_content().split()))
     if whole and length <= _WHOLE_LENGTH:
         return {"title": title, "text": _extract_all(tree, url)}
-    article = _extract_article(html, url)
+    article = _extract_article(original, url)
     is_article = len(article) >= _MIN_SHARE * length and not _is_list(article, tree)
     return {"title": title, "text": article if is_article else _extract_all(tree, url)}
 
 
-def _extract_article(html: str, url: str) -> str:
-    """Return the main text of a page as Markdown; empty if it has none."""
+def _remove_page_marks(tree: Any, url: str) -> None:
+    """Remove links that are marks of a page rather than text: "¶" and "#" to itself, "[edit]"."""
+    for link in list(tree.iter("a")):
+        is_text = any(map(str.isalnum, link.text_content()))
+        if not is_text and _is_same_page(link.get("href"), url) and link.find(".//img") is None:
+            link.drop_tree()
+    for mark in tree.find_class("mw-editsection"):
+        mark.drop_tree()
+
+
+def _is_same_page(address: str | None, url: str) -> bool:
+    return not address or urldefrag(address)[0] == urldefrag(url)[0]
+
+
+def _extract_article(tree: Any, url: str) -> str:
+    """Return the main text of a page as Markdown; empty if it has none. Changes the tree.
+
+    The library would rewrite addresses (`&region=` to `®ion=`), so it is given others for them.
+    """
     import trafilatura
 
-    article = trafilatura.extract(html, url=url, output_format="markdown", **_OPTIONS)
-    return (article or "").strip()
+    addresses: list[str] = []
+    for link in tree.iter("a"):
+        if link.get("href"):
+            addresses.append(link.get("href"))
+            link.set("href", f"{_STAND_IN}{len(addresses) - 1}/")
+    article = trafilatura.extract(tree, url=url, output_format="markdown", **_OPTIONS) or ""
+    return _STAND_INS.sub(lambda match: addresses[int(match[1])], article).strip()
 
 
 def _is_list(article: str, tree: Any) -> bool:
@@ -137,9 +165,9 @@ def _extract_all(tree: Any, url: str) -> str:
         element.tail = " " + " ".join((element.tail or "").split())
     for link in list(tree.iter("a")):
         text = " ".join(link.text_content().split()) or link.get("aria-label") or link.get("title")
-        href = link.get("href") or "#"
-        address = urljoin(url, href)
-        if text and address.startswith(("http:", "https:", "file:")) and not href.startswith("#"):
+        address = link.get("href") or ""
+        is_web = address.startswith(("http:", "https:", "file:"))
+        if text and is_web and not _is_same_page(address, url):
             tail = link.tail
             link.clear()
             link.text = f"[{text}]({address})"
