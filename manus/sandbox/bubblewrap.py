@@ -147,6 +147,8 @@ def build_arguments(
         if (home / "etc" / name).is_dir():
             arguments += ["--ro-bind-try", str(_ETC / name), str(_ETC / name)]
     arguments += ["--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys", "--dev", "/dev"]
+    # through its memory, a program could keep the sandbox's init from ending with the run
+    arguments += ["--ro-bind", str(home / _EMPTY), "/proc/1"]
     arguments += ["--size", str(_SHARED_MEMORY_BYTES), "--tmpfs", "/dev/shm"]
     arguments += ["--ro-bind-try", "/sys/devices/system/cpu", "/sys/devices/system/cpu"]
     arguments += ["--bind", str(home / "tmp"), "/tmp", "--bind", str(home / "home"), HOME]

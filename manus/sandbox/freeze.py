@@ -22,12 +22,14 @@ def stop(roots: Iterable[int]) -> frozenset[int]:
     roots = list(roots)
     processes: set[int] = set()
     for _ in range(_MAX_ROUNDS):
-        new = find_tree(roots) - processes
-        if not new:
+        tree = find_tree(roots)
+        # again if a debugger that was not stopped yet has resumed one
+        running = {pid for pid in tree if pid not in processes or _runs(pid)}
+        if not running:
             break
-        processes |= new
-        send(new, signal.SIGSTOP)
-        _wait_until_stopped(new)
+        processes |= running
+        send(running, signal.SIGSTOP)
+        _wait_until_stopped(running)
     return frozenset(processes)
 
 
@@ -57,9 +59,13 @@ def _wait_until_stopped(pids: Iterable[int]) -> None:
     """Wait until the kernel has stopped all threads of processes; SIGSTOP is not immediate."""
     for pid in pids:
         for _ in range(_MAX_WAITS):
-            if not any(map(_is_running, _list_tasks(pid))):
+            if not _runs(pid):
                 break
             os.sched_yield()
+
+
+def _runs(pid: int) -> bool:
+    return any(map(_is_running, _list_tasks(pid)))
 
 
 def _list_tasks(pid: int) -> list[Path]:

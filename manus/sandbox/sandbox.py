@@ -184,7 +184,9 @@ class Sandbox:
             read=read,
             network=restricts_network,
             port=self._port if reaches_proxy else None,
-            rules=seccomp.build_filter(shares_network=restricts_network, shares_ipc=True),
+            rules=seccomp.build_filter(
+                *seccomp.SHARED_RULES, *(seccomp.SHARED_NETWORK_RULES if restricts_network else ())
+            ),
         )
 
     def _build_bubblewrap_prefix(

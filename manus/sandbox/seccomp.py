@@ -150,8 +150,17 @@ class Rule:
 
 
 _ALWAYS_REFUSED = (
-    *("ptrace", "process_vm_readv", "process_vm_writev", "kcmp", "pidfd_getfd"),
-    *("pivot_root", "mount", "umount2", "unshare", "setns", "open_tree", "move_mount"),
+    *(
+        "kcmp",
+        "pidfd_getfd",
+        "pivot_root",
+        "mount",
+        "umount2",
+        "unshare",
+        "setns",
+        "open_tree",
+        "move_mount",
+    ),
     *("fsopen", "fsconfig", "fsmount", "fspick", "mount_setattr", "open_by_handle_at"),
     *("add_key", "request_key", "keyctl", "init_module", "delete_module", "finit_module"),
     *("kexec_load", "kexec_file_load", "reboot", "swapon", "swapoff"),
@@ -160,6 +169,7 @@ _ALWAYS_REFUSED = (
     *("adjtimex", "settimeofday", "clock_settime", "clock_adjtime"),
     *("acct", "sethostname", "setdomainname", "syslog"),
 )
+_MEMORY_CALLS = ("process_vm_readv", "process_vm_writev")
 _IS_LOCAL = Condition(0, "one of", (_UNIX,))
 _IS_INTERNET = Condition(0, "one of", (_INET, _INET6))
 
@@ -168,6 +178,9 @@ RULES = (
     # the C library then calls clone, whose flags can be inspected
     Rule("clone3", answer=_ENOSYS),
     Rule("clone", (Condition(0, "any bit of", (_NEW_NAMESPACES,)),)),
+    # the sandbox's own init, which ends all programs with the run: a tracer could stop it from that
+    Rule("ptrace", (Condition(1, "one of", (1,)),)),
+    *(Rule(call, (Condition(0, "one of", (1,)),)) for call in _MEMORY_CALLS),
     # limits and priority of the calling process alone
     Rule("prlimit64", (Condition(0, "none of", (0,)),)),
     Rule("setpriority", (Condition(0, "none of", (0,)),)),
@@ -177,7 +190,17 @@ RULES = (
 )
 """Rules of every sandbox."""
 
-HOST_NETWORK_RULES = (
+SHARED_RULES = (
+    # other processes of the user
+    *map(Rule, ("ptrace", *_MEMORY_CALLS)),
+    # System V IPC
+    *map(Rule, ("shmget", "shmat", "msgget", "semget")),
+)
+"""Rules of a sandbox that shares the machine's processes and System V IPC."""
+
+SHARED_NETWORK_RULES = (
+    # daemons of the host listen on AF_UNIX
+    Rule("socket", (_IS_LOCAL,)),
     # a datagram socket of a pair can still send to the path of a host's daemon
     Rule("socketpair", (Condition(0, "none of", (_UNIX,)),)),
     Rule("socketpair", (Condition(1, "none of", (_STREAM, _SEQUENCED_PACKETS), _TYPE_BITS),)),
@@ -191,16 +214,6 @@ HOST_NETWORK_RULES = (
     Rule("sendmmsg", (Condition(3, "any bit of", (_FASTOPEN,)),)),
 )
 """Rules of a sandbox that shares the machine's network and restricts it with Landlock."""
-
-LOCAL_SOCKET_RULES = (
-    # daemons of the host listen on AF_UNIX
-    Rule("socket", (_IS_LOCAL,)),
-)
-"""More rules of such a sandbox."""
-
-HOST_IPC_RULES = tuple(map(Rule, ("shmget", "shmat", "msgget", "semget")))
-"""Rules of a sandbox that shares the machine's System V IPC."""
-
 
 _CHANGES_FILES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 """Flags with which opening a file may change it."""
@@ -227,19 +240,10 @@ def build_write_filter() -> bytes:
     return compile_rules(WRITE_RULES, machine) if machine in _ARCHITECTURES else b""
 
 
-def build_filter(*, shares_network: bool = False, shares_ipc: bool = False) -> bytes:
-    """Build the filter for this machine; empty on an unsupported architecture.
-
-    Args:
-        shares_network: the sandbox shares the machine's network, of which only TCP may be used.
-        shares_ipc: the sandbox shares the machine's System V IPC, which is refused.
-    """
+def build_filter(*more: Rule) -> bytes:
+    """Build the filter for this machine with more rules; empty on an unsupported architecture."""
     machine = platform.machine()
-    if machine not in _ARCHITECTURES:
-        return b""
-    network = (*HOST_NETWORK_RULES, *LOCAL_SOCKET_RULES) if shares_network else ()
-    ipc = HOST_IPC_RULES if shares_ipc else ()
-    return compile_rules((*RULES, *network, *ipc), machine)
+    return compile_rules((*RULES, *more), machine) if machine in _ARCHITECTURES else b""
 
 
 def get_call_number(call: str) -> int:

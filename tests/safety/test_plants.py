@@ -64,6 +64,39 @@ WRITTEN = {
         "git init -q n13; mkdir n13/.git/rebase-merge; "
         "echo 'exec canary' > n13/.git/rebase-merge/git-rebase-todo"
     ),
+    "a name with a line break": "mkdir -p $'.x\\ny'; echo canary > $'.x\\ny/run'",
+    "a name of undecodable bytes": "echo canary > $'.tool\\xff'",
+    "a name that looks empty": "echo canary > $'.\\u200b'",
+    "a folder with the name of an inert file": "mkdir .gitignore.d; echo canary > .gitignore.d/x",
+    "a folder above a new repository": "mkdir -p p/q; echo canary > p/.t; git init -q p/q",
+    "a deep folder of an editor": "mkdir -p $(printf 'd/%.0s' $(seq 60)).vscode; "
+    "echo canary > $(printf 'd/%.0s' $(seq 60)).vscode/tasks.json",
+    "a folder that cannot be listed": "mkdir -p l/.idea; echo canary > l/.idea/x; chmod 0 l/.idea",
+    "a file that cannot be read": "echo canary > .mcp.json; chmod 0 .mcp.json",
+    "a chain of links": "echo canary > k; ln -s k k1; ln -s k1 .exrc",
+    "a link to itself": "echo canary > k2; ln -s .vimrc .vimrc",
+    "a moved hook": "git init -q n15; echo canary > h; mv h n15/.git/hooks/post-checkout",
+    "a linked hooks folder": (
+        "git init -q n16; mkdir hh; echo canary > hh/pre-commit; rm -rf n16/.git/hooks; "
+        "ln -s ../../hh n16/.git/hooks"
+    ),
+    "attributes with a driver": (
+        "git init -q n17; echo '* merge=x' > n17/.git/info/attributes; "
+        "git -C n17 config merge.x.driver canary"
+    ),
+    "a shell as an editor": "git init -q n18; git -C n18 config sequence.editor canary",
+    "a conditional include": "git init -q n19; git -C n19 config includeIf.gitdir:/.path ../canary",
+    "a worktree's settings": (
+        f"git init -q n20; git -C n20 config extensions.worktreeConfig true; "
+        f"{EVIL} >> n20/.git/config.worktree"
+    ),
+    "a revert with a command": (
+        "git init -q n21; mkdir n21/.git/sequencer; echo 'exec canary' > n21/.git/sequencer/todo"
+    ),
+    "a reused repository": (
+        f"git init -q n22; {EVIL} >> n22/.git/config; mv n22/.git n22/git; "
+        "echo gitdir: git > n22/.git"
+    ),
     "a nested module": f"git init -q n14; mkdir -p n14/.git/modules; git init -q --bare "
     f"n14/.git/modules/a/b; {EVIL} >> n14/.git/modules/a/b/config",
 }
@@ -86,12 +119,75 @@ LATE = {
     "an open descriptor": "exec 7> early; (sleep 0.3; echo canary >&7; mv early .envrc) &",
     "a hook of a clone": "git init -q c; (sleep 0.3; echo canary > c/.git/hooks/pre-commit) &",
     "a setting of a clone": f"git init -q d; (sleep 0.3; {EVIL} >> d/.git/config) &",
+    "a traced job": (
+        "python3 -c \"import os, time; time.sleep(.3); open('.envrc', 'w').write('canary')\" & "
+        "strace -qq -o /dev/null -p $! 2>/dev/null &"
+    ),
+    "a job that its tracer resumes": "python3 tracer.py & sleep 0.1",
+    "a job that resumes others": (
+        "(sleep 0.2; echo canary > .envrc) & (while :; do kill -CONT -1; done) 2>/dev/null &"
+    ),
+    "a job with threads": (
+        'python3 -c "import threading, time; w = lambda: (time.sleep(.3), '
+        "open('.envrc', 'w').write('canary')); [threading.Thread(target=w).start() "
+        'for _ in range(9)]" &'
+    ),
+    "a vfork that waits": (
+        "python3 -c \"import os, time; os.posix_spawn('/bin/sh', ['sh', '-c', "
+        "'sleep 0.3; echo canary > .envrc'], os.environ)\" &"
+    ),
+    "a writer through a map": (
+        "truncate -s 6 m; python3 -c \"import mmap, os, time; f = os.open('m', 2); "
+        "m = mmap.mmap(f, 6); os.rename('m', '.envrc'); time.sleep(.3); m[:] = b'canary'\" &"
+    ),
+    "a descriptor on a folder": (
+        "mkdir fd; (cd fd; mkdir ../.zed; mv ../fd ../.zed/x; sleep 0.3; echo canary > y) &"
+    ),
+    "a folder that is exchanged in a loop": (
+        "mkdir -p e/.idea f; echo canary > e/.idea/x; "
+        "(while :; do mv e g; mv f e; mv g f; done) 2>/dev/null &"
+    ),
+    "a link that is exchanged in a loop": (
+        "echo canary > c1; (while :; do ln -sfn c1 .envrc; rm -f .envrc; done) 2>/dev/null &"
+    ),
+    "a job that waits for the look": (
+        "(while :; do test -e .manus && echo canary > .bashrc; done) 2>/dev/null &"
+    ),
+    "a job that fills the processes": (
+        "(for i in $(seq 200); do (while :; do echo canary > .env.$i; sleep 0.01; done) & done) "
+        "2>/dev/null &"
+    ),
+    "a job in another group": "set -m; (sleep 0.3; echo canary > .envrc) & set +m",
+    "a coprocess": "coproc (sleep 0.3; echo canary > .envrc)",
+    "a substitution": "exec 8> >(sleep 0.3; echo canary > .envrc)",
+    "an own init that survives": (
+        "(python3 -c \"open('/proc/1/mem', 'r+b')\" || true; sleep 0.3; echo canary > .envrc) &"
+    ),
+    "a clock": "(sleep 0.3 && touch -d '2000-01-01' .envrc && echo canary > .envrc) &",
+    "a repository that appears": (f"(sleep 0.2; git init -q late; {EVIL} >> late/.git/config) &"),
+    "a repository that is moved": (
+        f"git init -q mv1; (sleep 0.2; {EVIL} >> mv1/.git/config; mv mv1 mv2) &"
+    ),
     "a report that is forged": (
         "for n in 1 2 3 4 5 6 7 8 9; do for f in /proc/$$/fd/2??; do "
         'printf "%s 0 $PWD\\\\n\\\\0" $n > $f; done; done 2>/dev/null; '
         "sleep 0.3; echo canary > .envrc"
     ),
 }
+TRACER = """
+import ctypes, os, signal, time
+trace = ctypes.CDLL(None).ptrace
+child = os.fork()
+if child == 0:
+    trace(0, 0, 0, 0)
+    os.kill(os.getpid(), signal.SIGSTOP)
+    while True:
+        open(".envrc", "w").write("canary")
+os.waitpid(child, 0)
+while True:
+    trace(7, child, 0, 0)
+"""
+"""Resumes a traced process without the signal that stops it."""
 
 
 def planted(root: Path) -> set[str]:
@@ -101,7 +197,7 @@ def planted(root: Path) -> set[str]:
         parts = path.relative_to(root).parts
         is_dot = any(part.startswith(".") for part in parts)
         is_pattern = path.name in ("sitecustomize.py", "config") or path.suffix == ".code-workspace"
-        if parts[0] == ".manus" or not (is_dot or is_pattern):
+        if parts[0] in (".manus", "tracer.py") or not (is_dot or is_pattern):
             continue
         if path.is_symlink() or (path.is_file() and b"canary" in path.read_bytes()[:4096]):
             found.add(str(path))
@@ -134,6 +230,7 @@ async def test_what_outlives_its_call(
     for number, (name, script) in enumerate(LATE.items()):
         with subtests.test(name=name):
             session = session_in(tmp_path / str(number), settings=settings)
+            (session.workspace.root / "tracer.py").write_text(TRACER)
             try:
                 await Bash(session=session).observe(command=script)
                 if ends == "with a call":

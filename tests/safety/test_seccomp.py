@@ -7,10 +7,9 @@ import struct
 import pytest
 
 from manus.sandbox.seccomp import (
-    HOST_IPC_RULES,
-    HOST_NETWORK_RULES,
-    LOCAL_SOCKET_RULES,
     RULES,
+    SHARED_NETWORK_RULES,
+    SHARED_RULES,
     Condition,
     Rule,
     compile_rules,
@@ -28,6 +27,8 @@ SENDTO = {"x86_64": 44, "aarch64": 206}
 CLONE = {"x86_64": 56, "aarch64": 220}
 PRLIMIT = {"x86_64": 302, "aarch64": 261}
 SETPRIORITY = {"x86_64": 141, "aarch64": 140}
+PTRACE = {"x86_64": 101, "aarch64": 117}
+READ_MEMORY = {"x86_64": 310, "aarch64": 270}
 SHMGET = {"x86_64": 29, "aarch64": 194}
 UNIX, INET, INET6, NETLINK, PACKET, VSOCK = 1, 2, 10, 16, 17, 40
 STREAM, DATAGRAM, RAW, PACKETS, NONBLOCK = 1, 2, 3, 5, 0o4000
@@ -96,10 +97,8 @@ SHARED = [
     (SENDTO, (3, 0, 0, 0x4000), ALLOWED),
     (SENDTO, (3, 0, 0, FAST_OPEN | 0x4000), EPERM),
     (SHMGET, (1, 4096, 0o1600), EPERM),
-]
-
-
-LOCAL_SOCKETS = [
+    (PTRACE, (16, 7), EPERM),
+    (READ_MEMORY, (7,), EPERM),
     (SOCKET, (UNIX, STREAM, 0), EPERM),
     (SOCKET, (UNIX, DATAGRAM, 0), EPERM),
     (CONNECT, (3, 0, 16), ALLOWED),
@@ -121,19 +120,7 @@ def test_every_sandbox(
 def test_a_sandbox_on_the_network_of_the_machine(
     machine: str, call: dict[str, int], arguments: tuple[int, ...], expected: int
 ) -> None:
-    program = compile_rules((*RULES, *HOST_NETWORK_RULES, *HOST_IPC_RULES), machine)
-    assert answer(program, machine, call[machine], *arguments) == expected
-
-
-@pytest.mark.parametrize("machine", MACHINES)
-@pytest.mark.parametrize(("call", "arguments", "expected"), LOCAL_SOCKETS)
-def test_local_sockets_on_the_network_of_the_machine(
-    machine: str,
-    call: dict[str, int],
-    arguments: tuple[int, ...],
-    expected: int,
-) -> None:
-    program = compile_rules((*RULES, *HOST_NETWORK_RULES, *LOCAL_SOCKET_RULES), machine)
+    program = compile_rules((*RULES, *SHARED_RULES, *SHARED_NETWORK_RULES), machine)
     assert answer(program, machine, call[machine], *arguments) == expected
 
 
