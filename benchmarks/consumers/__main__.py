@@ -26,13 +26,21 @@ _LIMIT = 600
 """Seconds for the checks of one framework."""
 
 
+def find_python() -> str:
+    """Return the newest Python of this machine that the project supports; some require 3.12."""
+    setup = [str(ROOT / "scripts" / "setup.sh"), "pythons"]
+    lines = subprocess.run(setup, check=True, capture_output=True, text=True).stdout.splitlines()
+    return lines[-1].partition(" ")[2]
+
+
 def prepare(name: str) -> Path:
     """Return the Python of a framework's environment, which is created on first use."""
     folder = CACHE / name
     python = folder / "bin" / "python"
     uv = [str(ROOT / "scripts" / "setup.sh"), "uv"]
     if not python.exists():
-        subprocess.run([*uv, "venv", "--quiet", "--python", "3.12", str(folder)], check=True)
+        venv = [*uv, "venv", "--quiet", "--clear", "--python", find_python(), str(folder)]
+        subprocess.run(venv, check=True)
     packages = [PACKAGES[name], "--editable", f"{ROOT}[langchain]"]
     install = [*uv, "pip", "install", "--quiet", "--python", str(python)]
     subprocess.run([*install, *packages], check=True)

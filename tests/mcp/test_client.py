@@ -4,6 +4,7 @@ import base64
 import logging
 import re
 import shutil
+from importlib.metadata import version
 from pathlib import Path
 from unittest.mock import AsyncMock
 
@@ -60,6 +61,13 @@ def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
         r.message for r in caplog.records if r.name == "manus" and r.levelno >= logging.WARNING
     )
     return sorted(messages)
+
+
+@pytest.mark.skipif(version("mcp").startswith("1."), reason="version 1 lacks this protocol")
+async def test_a_server_of_the_newest_protocol_alone_is_reached(connect: Connect) -> None:
+    newest = str(Path(ODD).with_name("newest_server.py"))
+    catalog, _ = await connect(new=odd(args=(newest,)))
+    assert (await catalog.execute("mcp_new_add", {"a": 2, "b": 3})).text == "5"
 
 
 async def test_unavailable_servers_are_reported(

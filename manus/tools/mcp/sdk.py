@@ -7,8 +7,8 @@ its versions, and refuse a whole reply for one part that is not valid.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext
 from importlib import import_module
 from importlib.metadata import version
 from typing import IO, Any, Protocol, cast
@@ -90,7 +90,11 @@ async def connect_address(url: str, kind: str, options: dict[str, Any]) -> Async
 
 async def _raise_for_refusal(response: Any) -> None:
     """Raise an error for a refused message; version 2 of the SDK would hide its status."""
-    if response.request.method == "POST" and response.status_code >= 400:
+    # a 400 in JSON is an error of the protocol, which the SDK passes on
+    is_protocol_error = response.status_code == 400 and "json" in response.headers.get(
+        "content-type", ""
+    )
+    if response.request.method == "POST" and response.is_error and not is_protocol_error:
         response.raise_for_status()
 
 
@@ -114,19 +118,30 @@ async def open_session(streams: Streams, on_change: Callable[[], None]) -> Async
     session, send = (_open_first if _IS_FIRST else _open_second)(streams, options)
 
     async def request(method: str, params: dict[str, Any]) -> dict[str, Any]:
-        try:
+        with _translated_errors():
             return await send(method, params)
-        except _McpError as refusal:
-            error = cast(Any, refusal).error
-            raise ProtocolError(error.code, error.message) from None
 
     async with session:
         try:
-            await session.initialize()
-        except _McpError as refusal:
-            error = cast(Any, refusal).error
-            raise ProtocolError(error.code, error.message) from None
+            with _translated_errors():
+                await session.initialize()
+        except ProtocolError as error:
+            if _IS_FIRST or error.code == CONNECTION_CLOSED:
+                raise
+            # the server may speak only the newer protocol, which has no such request
+            with _translated_errors():
+                await session.discover()
         yield request
+
+
+@contextmanager
+def _translated_errors() -> Iterator[None]:
+    """Raise the SDK's errors in a block as a ProtocolError."""
+    try:
+        yield
+    except _McpError as refusal:
+        error = cast(Any, refusal).error
+        raise ProtocolError(error.code, error.message) from None
 
 
 def _open_first(streams: Streams, options: dict[str, Any]) -> tuple[Any, Request]:
@@ -145,8 +160,10 @@ def _open_second(streams: Streams, options: dict[str, Any]) -> tuple[Any, Reques
     session = _sdk.ClientSession(dispatcher=dispatcher, **options)
 
     async def send(method: str, params: dict[str, Any]) -> dict[str, Any]:
-        headers = {"mcp-protocol-version": str(session.protocol_version)}
-        result = await dispatcher.send_raw_request(method, params, {"headers": headers})
+        data: dict[str, Any] = {"method": method, "params": {**params}}
+        call_options: dict[str, Any] = {}
+        session._stamp(data, call_options)  # adds what the version of the protocol requires
+        result = await dispatcher.send_raw_request(method, data["params"], call_options)
         return cast("dict[str, Any]", result)
 
     return session, send
