@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -16,11 +17,13 @@ PACKAGES = {
     "create_agent": "langchain",
     "langgraph-supervisor": "langgraph-supervisor",
     "langgraph-swarm": "langgraph-swarm",
-    "ag-ui-langgraph": "ag-ui-langgraph",
+    "ag-ui-langgraph": "ag-ui-langgraph[fastapi]",
     "inspect-ai": "inspect-ai",
     "harbor": "harbor",
 }
 """The package of each framework."""
+SMALL = ("create_agent", "langgraph-supervisor", "langgraph-swarm", "ag-ui-langgraph")
+"""Frameworks that share an environment, and that CI runs: `make consumers ARGS=small`."""
 CHECKS = ("tool call", "stream", "interrupt", "second request")
 _LIMIT = 600
 """Seconds for the checks of one framework."""
@@ -33,15 +36,17 @@ def find_python() -> str:
     return lines[-1].partition(" ")[2]
 
 
+@cache
 def prepare(name: str) -> Path:
     """Return the Python of a framework's environment, which is created on first use."""
-    folder = CACHE / name
+    folder = CACHE / ("small" if name in SMALL else name)
     python = folder / "bin" / "python"
     uv = [str(ROOT / "scripts" / "setup.sh"), "uv"]
     if not python.exists():
         venv = [*uv, "venv", "--quiet", "--clear", "--python", find_python(), str(folder)]
         subprocess.run(venv, check=True)
-    packages = [PACKAGES[name], "--editable", f"{ROOT}[langchain]"]
+    names = SMALL if name in SMALL else (name,)
+    packages = [*(PACKAGES[name] for name in names), "--editable", f"{ROOT}[langchain]"]
     install = [*uv, "pip", "install", "--quiet", "--python", str(python)]
     subprocess.run([*install, *packages], check=True)
     return python
@@ -76,7 +81,8 @@ def main() -> int:
     """Run the named frameworks, or all; return 1 if a check failed."""
     is_bad = False
     print(" | ".join(("framework", *CHECKS)))
-    for name in sys.argv[1:] or PACKAGES:
+    names = [*(SMALL if sys.argv[1:] == ["small"] else sys.argv[1:] or PACKAGES)]
+    for name in names:
         results = run(name)
         cells = [results.get(check, "not run") for check in CHECKS]
         print(" | ".join((name, *cells)), flush=True)

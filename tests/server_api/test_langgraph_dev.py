@@ -13,6 +13,7 @@ from langchain_core.messages import AnyMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.graph import START, StateGraph, add_messages
 from langgraph.pregel.remote import RemoteGraph
+from langgraph.types import Command
 from typing_extensions import TypedDict
 
 from manus.config.context import Context
@@ -241,6 +242,27 @@ async def test_ten_runs_at_once(studio: Studio, subtests: pytest.Subtests) -> No
             ]
             assert list_messages(values)[2][1] == f"met {own}\n[exit code 0]"
             assert values["output"] == f"I am {own}."
+
+
+async def test_a_remote_graph_is_used_like_a_local_one(studio: Studio) -> None:
+    graph = RemoteGraph("agent", client=studio.client)
+    config: Any = {"configurable": {"thread_id": await studio.thread()}}
+    context: Any = studio.context()
+    ends = call("terminate", status="success", answer="The red one.")
+    studio.server.script(call("ask_human", inquire="Which?"), ends, text("Again."))
+    waiting = await graph.ainvoke({"request": "Choose."}, config, context=context)
+    assert "Which?" in str(waiting["__interrupt__"])
+    result = await graph.ainvoke(Command(resume="Red."), config, context=context)
+    assert result["output"] == "The red one."
+    parts: list[Any] = [
+        part
+        async for part in graph.astream(
+            {"request": "And now?"}, config, context=context, stream_mode=["updates", "values"]
+        )
+    ]
+    assert {part[0] for part in parts} == {"updates", "values"}
+    assert parts[-1][1]["output"] == "Again."
+    assert str(studio.server.requests[-1].messages).count("The red one.") == 1
 
 
 async def test_a_run_of_a_custom_graph(studio: Studio) -> None:
