@@ -12,7 +12,7 @@ from langchain_core.messages import AnyMessage, BaseMessage, ToolMessage
 from langgraph.types import Command
 
 from manus.calls.result import Image, Observation
-from manus.state.messages import as_messages
+from manus.state.history import as_messages
 
 log = logging.getLogger("manus")
 

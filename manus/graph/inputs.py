@@ -18,7 +18,7 @@ from manus.config.context import Context
 from manus.config.settings import load_settings
 from manus.models.providers import REPLAY
 from manus.state.errors import UsageError
-from manus.state.messages import append_messages
+from manus.state.history import append_messages
 from manus.state.text import sanitize, sanitize_all
 from manus.threads.records.base import Records
 from manus.threads.records.select import is_database, open_database

@@ -18,7 +18,7 @@ from manus.prompts.agent import STOPPED_REPLY
 from manus.state.closing import without_closings
 from manus.state.errors import UsageError
 from manus.state.flow import FlowState
-from manus.state.messages import append_messages
+from manus.state.history import append_messages
 from manus.state.plan import Plan
 from manus.state.plan_changes import fold_plan, fold_plans
 

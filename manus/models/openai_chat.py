@@ -176,10 +176,12 @@ class FastChat(BaseChatOpenAI):
             if wire_forms is None:
                 wire_forms = new_wire_forms(rules)
                 messages = ValidMessages(rules.server).of(messages)
-            wire = wire_forms.list_values(messages)
             # the messages come first, for the prompt cache
-            body = b'{"messages":[' + b",".join(wire) + b"],"
-            source = self._chat(reader, body + encode(_adapt(payload, rules.server))[1:])
+            wire = [*wire_forms.list_values(messages)] or [b""]
+            wire[0] = b'{"messages":[' + wire[0]
+            wire[-1] += b"]"
+            wire.append(encode(_adapt(payload, rules.server))[1:])
+            source = self._chat(reader, b",".join(wire))
         else:
             request = drop_foreign_reasoning(messages, rules.origin)
             source = cast(Chunks, super()._astream(request, stop, **kwargs))

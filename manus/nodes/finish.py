@@ -14,7 +14,7 @@ from manus.nodes.think import start_if_new
 from manus.state.agent import AgentState
 from manus.state.closing import close_history
 from manus.state.events import StatusEvent
-from manus.state.messages import messages_since
+from manus.state.history import messages_since
 
 
 async def finish(

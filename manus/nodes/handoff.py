@@ -13,7 +13,7 @@ from langgraph.types import Command, Send
 from manus.calls.egress_guard import EgressGuard
 from manus.calls.foreign_results import with_sibling_answers
 from manus.calls.siblings import Sibling
-from manus.state.messages import as_messages
+from manus.state.history import as_messages
 from manus.state.taint import request_fields
 
 

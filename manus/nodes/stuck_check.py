@@ -32,12 +32,12 @@ from manus.state.agent import AgentState, Loop, Run
 from manus.state.closing import close_history
 from manus.state.endings import ENDINGS, StopReason
 from manus.state.events import LoopEvent, StatusEvent
+from manus.state.history import messages_since
 from manus.state.messages import (
     call_facts,
     get_text,
     last_assistant,
     list_calls,
-    messages_since,
     newest_answers,
 )
 from manus.state.usage import Usage, no_usage

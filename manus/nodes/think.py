@@ -31,7 +31,8 @@ from manus.state.agent import AgentState, Run
 from manus.state.closing import close_history, without_closings
 from manus.state.errors import BudgetError, ManusError, ModelUnavailableError
 from manus.state.events import StatusEvent, StepEvent, ThoughtEvent
-from manus.state.messages import get_text, has_calls, list_calls, messages_since
+from manus.state.history import messages_since
+from manus.state.messages import get_text, has_calls, list_calls
 from manus.state.usage import Usage, no_usage, sum_usage
 from manus.tools.bash import BASH
 from manus.tools.mcp import load_mcp_tools

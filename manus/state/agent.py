@@ -15,7 +15,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from manus.state.endings import RunStatus, StopReason
-from manus.state.messages import append_messages
+from manus.state.history import append_messages
 from manus.state.plan import Plan
 from manus.state.plan_changes import fold_plans
 from manus.state.todos import Todo

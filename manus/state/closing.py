@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage
 
+from manus.state.history import History
 from manus.state.messages import CLOSES, get_text, has_calls, is_reply
 
 
@@ -23,7 +24,8 @@ def without_closings(history: Sequence[AnyMessage]) -> list[AnyMessage]:
     An agent of a team may get the closing message of another one without the messages that it
     closes; that one is kept.
     """
-    # without a call per message: a history may have thousands at each step
+    if isinstance(history, History) and not history.has_closings:
+        return list(history)
     closings = [message for message in history if CLOSES in message.additional_kwargs]
     if not closings:
         return list(history)

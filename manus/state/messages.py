@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import uuid
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
@@ -11,18 +9,11 @@ from langchain_core.messages import (
     AIMessage,
     AnyMessage,
     BaseMessage,
-    BaseMessageChunk,
     HumanMessage,
     InvalidToolCall,
-    RemoveMessage,
-    SystemMessage,
     ToolCall,
     ToolMessage,
-    convert_to_messages,
-    message_chunk_to_message,
 )
-from langgraph.graph.message import REMOVE_ALL_MESSAGES
-from pydantic import ValidationError
 
 MALFORMED_AT = "malformed_at"
 """In a message's `additional_kwargs`: the ascending indexes of its malformed calls among all its
@@ -64,88 +55,6 @@ STEER = "steer"
 FAILED = "failed"
 """In a tool message's `additional_kwargs`: the call was refused, or its tool failed. A command with
 a nonzero exit code has not failed in this sense."""
-
-_ID_NAMESPACE = uuid.UUID("9d0f7a52-0f4b-4b0e-9a52-7f1f7f0f6a11")
-_MESSAGE_CLASSES: dict[str, type[BaseMessage]] = {
-    "ai": AIMessage,
-    "human": HumanMessage,
-    "system": SystemMessage,
-    "tool": ToolMessage,
-}
-
-
-def append_messages(history: Sequence[Any], writes: Sequence[Any]) -> list[AnyMessage]:
-    """Fold writes into the history; the reducer of the `messages` channel.
-
-    Deterministic and independent of batching, as `DeltaChannel` requires: a checkpoint stores only
-    the writes, and reading it replays them. A message without an id therefore gets one derived from
-    its index and content, not a random one, and writes are never modified. A message with an
-    existing id replaces the old one in place; `RemoveMessage` removes one, or all with
-    `REMOVE_ALL_MESSAGES`. The LangGraph server passes a forked history as plain dicts. A write is a
-    message, its dict, `(role, text)` or text form, or a list of them.
-    """
-    merged = cast(list[AnyMessage], [*history])
-    if history and isinstance(history[0], dict):
-        merged = cast(list[AnyMessage], [*map(_as_message, history)])
-    ids = {message.id for message in merged}
-    for write in writes:
-        for message in as_messages(write):
-            _fold(merged, ids, message)
-    return merged
-
-
-def as_messages(write: Any) -> list[BaseMessage]:
-    """Return the messages of a write: a message, its dict, `(role, text)`, text, or a list."""
-    is_pair = isinstance(write, tuple) and len(write) == 2 and isinstance(write[0], str)
-    if isinstance(write, list | tuple) and not is_pair:
-        return [_as_message(item) for item in write]
-    return [_as_message(write)]
-
-
-def _as_message(item: Any) -> BaseMessage:
-    if isinstance(item, dict) and item.get("type") in _MESSAGE_CLASSES:
-        # the dump of a message, as Studio and the SDK send it back
-        with contextlib.suppress(ValidationError):
-            return _MESSAGE_CLASSES[item["type"]].model_validate(item)
-    [message] = convert_to_messages([item])
-    if isinstance(message, BaseMessageChunk):
-        return message_chunk_to_message(message)
-    return message
-
-
-def _fold(merged: list[AnyMessage], ids: set[str | None], message: BaseMessage) -> None:
-    """Add, replace or remove one message in `merged`, whose ids are `ids`."""
-    if isinstance(message, RemoveMessage):
-        _remove(merged, message.id)
-        ids.clear()
-        ids.update(remaining.id for remaining in merged)
-        return
-    if message.id is None:
-        # a copy: the same object written twice is two messages, as it is when read from storage
-        message = message.model_copy(update={"id": _new_id(merged, ids, message)})
-    if message.id in ids:
-        index = [existing.id for existing in merged].index(message.id)
-        merged[index] = cast(AnyMessage, message)
-    else:
-        merged.append(cast(AnyMessage, message))
-        ids.add(message.id)
-
-
-def _remove(merged: list[AnyMessage], message_id: str | None) -> None:
-    if message_id == REMOVE_ALL_MESSAGES:
-        merged.clear()
-    else:
-        merged[:] = [message for message in merged if message.id != message_id]
-
-
-def _new_id(merged: list[AnyMessage], ids: set[str | None], message: BaseMessage) -> str:
-    """Return an unused id; after a removal, the first candidate may be in use."""
-    seed = f"{len(merged)}:{message.type}:{message.content!r}"
-    new_id = str(uuid.uuid5(_ID_NAMESPACE, seed))
-    while new_id in ids:
-        seed += "'"
-        new_id = str(uuid.uuid5(_ID_NAMESPACE, seed))
-    return new_id
 
 
 def list_calls(message: AIMessage) -> list[ToolCall | InvalidToolCall]:
@@ -231,14 +140,6 @@ def last_request(history: Sequence[AnyMessage]) -> HumanMessage:
     """Return the user's newest request; an empty one, with an empty id, if there is none."""
     message = next(filter(is_request, reversed(history)), None)
     return cast(HumanMessage, message or HumanMessage("", id=""))
-
-
-def messages_since(history: Sequence[AnyMessage], message_id: str | None) -> list[AnyMessage]:
-    """Return the history after the message with that id; all of it if there is no such message."""
-    for index in range(len(history) - 1, -1, -1):
-        if history[index].id == message_id:
-            return list(history[index + 1 :])
-    return list(history)
 
 
 def is_image(block: object) -> bool:

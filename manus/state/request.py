@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage, ToolMessage
 
-from manus.state.messages import STEER, get_text, is_from_user, last_request, messages_since
+from manus.state.history import messages_since
+from manus.state.messages import STEER, get_text, is_from_user, last_request
 
 OWN_WORDS = "asked"
 """In the `additional_kwargs` of a request: the user's own words, where its text contains more."""

@@ -23,7 +23,7 @@ from manus.nodes.context.summarizer import format_notes, parse_notes, truncate_n
 from manus.nodes.context.truncation import ContextWindow, RenderedHistory, fit_messages
 from manus.nodes.context.turns import SUMMARY
 from manus.state.errors import ContextOverflowError
-from manus.state.messages import append_messages
+from manus.state.history import append_messages
 from manus.workspace.workspace import Workspace
 from tests.helpers.agent import assert_paired
 from tests.helpers.tools import RED_DOT

@@ -12,7 +12,7 @@ from manus.nodes.exchange import loop_detection
 from manus.nodes.exchange.stop_conditions import find_stop_reason
 from manus.prompts import agent as prompts
 from manus.state.endings import StopReason
-from manus.state.messages import append_messages
+from manus.state.history import append_messages
 from manus.state.usage import Budget, Usage, budget_used_up, no_usage
 from tests.helpers.agent import TESTER, ScriptedAgent, assert_paired
 from tests.server import call, text

@@ -13,7 +13,11 @@ from langgraph.types import Command
 
 from manus.models.endpoint_call import IS_SYNC
 from manus.state.endings import get_ending
-from manus.state.messages import CALL_FACTS, FROM_TOOL, as_messages
+from manus.state.history import as_messages
+from manus.state.messages import (
+    CALL_FACTS,
+    FROM_TOOL,
+)
 
 Middleware = AgentMiddleware[Any, Any, Any]
 HookNode = Callable[[Any, Runtime[Any]], Awaitable[Any]]

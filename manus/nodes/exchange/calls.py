@@ -12,7 +12,11 @@ from manus.nodes.exchange.fingerprint import call_fingerprint
 from manus.nodes.exchange.loop_detection import is_refused
 from manus.prompts import agent as prompts
 from manus.state.agent import Loop, Run, ToolTask
-from manus.state.messages import get_text, list_calls, messages_since
+from manus.state.history import messages_since
+from manus.state.messages import (
+    get_text,
+    list_calls,
+)
 from manus.state.replies import ended_at_limit
 from manus.state.text import shorten
 from manus.tools.terminate import TERMINATE, get_answer

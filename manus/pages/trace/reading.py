@@ -12,7 +12,8 @@ from manus.pages.trace.agent_runs import AgentRuns, build_step, observe
 from manus.pages.trace.flow_runs import FlowRuns
 from manus.pages.trace.model import Stage, TraceRun, TraceStep
 from manus.state.closing import is_closing
-from manus.state.messages import get_text, messages_since
+from manus.state.history import messages_since
+from manus.state.messages import get_text
 from manus.state.plan import Step as PlanStep
 from manus.threads.history import (
     COMPACTED,

@@ -20,7 +20,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
-from manus.state.messages import append_messages, get_text, messages_since
+from manus.state.history import append_messages, messages_since
+from manus.state.messages import get_text
 
 _TEXT = st.sampled_from(["", "hi", "go on", "ünï 😀"])
 _ID = st.sampled_from(["a", "b", "c"])
@@ -66,6 +67,29 @@ def test_any_batching_gives_the_same_history(writes: list[Any], cuts: list[int])
     for begin, end in itertools.pairwise(places):
         piecemeal = append_messages(piecemeal, copy.deepcopy(writes[begin:end]))
     assert _dump(piecemeal) == _dump(at_once)
+
+
+@given(steps=st.lists(st.tuples(st.integers(0, 9), _ITEM), min_size=1, max_size=12))
+def test_branches_of_a_history_are_independent(steps: list[tuple[int, Any]]) -> None:
+    """Copies share an index; each branch is as if it was built from a plain list."""
+    branches: list[list[AnyMessage]] = [append_messages([], [])]
+    for number, write in steps:
+        base = branches[number % len(branches)]
+        expected = _dump(append_messages([*base], copy.deepcopy([write])))
+        branches.append(append_messages(base, copy.deepcopy([write])))
+        assert _dump(branches[-1]) == expected
+    for branch in branches:
+        for message in branch:
+            assert messages_since(branch, message.id) == messages_since([*branch], message.id)
+
+
+def test_a_history_that_somebody_changes_in_place_is_read_again() -> None:
+    history = append_messages([], [[("user", "a"), ("user", "b")]])
+    history.append(HumanMessage("c", id="3"))
+    assert [m.text for m in append_messages(history, [HumanMessage("d", id="3")])] == [*"abd"]
+    history[-1] = HumanMessage("e", id="4")
+    assert [m.text for m in append_messages(history, [HumanMessage("f", id="4")])] == [*"abf"]
+    assert type(copy.deepcopy(history)) is list
 
 
 @given(writes=_WRITES)

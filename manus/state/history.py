@@ -1,0 +1,162 @@
+"""The history of a thread: the reducer of the `messages` channel, and the index of its messages."""
+
+from __future__ import annotations
+
+import contextlib
+import uuid
+from collections.abc import Iterable, Sequence
+from typing import Any, cast
+
+from langchain_core.messages import (
+    AIMessage,
+    AnyMessage,
+    BaseMessage,
+    BaseMessageChunk,
+    HumanMessage,
+    RemoveMessage,
+    SystemMessage,
+    ToolMessage,
+    convert_to_messages,
+    message_chunk_to_message,
+)
+from langgraph.graph.message import REMOVE_ALL_MESSAGES
+from pydantic import ValidationError
+
+from manus.state.messages import CLOSES
+
+_ID_NAMESPACE = uuid.UUID("9d0f7a52-0f4b-4b0e-9a52-7f1f7f0f6a11")
+_MESSAGE_CLASSES: dict[str, type[BaseMessage]] = {
+    "ai": AIMessage,
+    "human": HumanMessage,
+    "system": SystemMessage,
+    "tool": ToolMessage,
+}
+
+
+class History(list[AnyMessage]):
+    """A list of messages that finds one by its id without reading the others.
+
+    A thread may have thousands of messages, and each step appends to its history several times. So
+    a copy shares the index of its original: no entry of it ever changes, and one that another copy
+    has added refers to no message with that id in this one.
+    """
+
+    __slots__ = ("_length", "_newest", "_positions", "has_closings")
+
+    def __init__(self, messages: Iterable[AnyMessage] = ()) -> None:
+        super().__init__(messages)
+        self._positions: dict[str | None, int] = {}
+        self.has_closings = False
+        """Whether a message only repeats the output of a run (see `CLOSES`)."""
+        if isinstance(messages, History) and messages.is_indexed:
+            self._positions = messages._positions
+            self.has_closings = messages.has_closings
+            self._note_end()
+        else:
+            self._read()
+
+    @property
+    def is_indexed(self) -> bool:
+        """Return whether nobody else has changed the list."""
+        return len(self) == self._length and (not self or self[-1] is self._newest)
+
+    def find(self, message_id: str | None) -> int | None:
+        """Return the position of the message with an id; None if there is none."""
+        if not self.is_indexed:
+            self._read()
+        position = self._positions.get(message_id)
+        if position is None or position >= len(self) or self[position].id != message_id:
+            return None
+        return position
+
+    def fold(self, message: BaseMessage) -> None:
+        """Add, replace or remove one message."""
+        if isinstance(message, RemoveMessage):
+            is_all = message.id == REMOVE_ALL_MESSAGES
+            self[:] = [] if is_all else [other for other in self if other.id != message.id]
+            self._read()
+            return
+        if message.id is None:
+            # a copy: the same object written twice is two messages, as it is when read from storage
+            message = message.model_copy(update={"id": self._new_id(message)})
+        position = self.find(message.id)
+        if position is not None:
+            self[position] = cast(AnyMessage, message)
+        else:
+            if self._positions.get(message.id, len(self)) != len(self):
+                self._read()  # a copy has the id elsewhere
+            self._positions[message.id] = len(self)
+            self.append(cast(AnyMessage, message))
+        self.has_closings |= CLOSES in message.additional_kwargs
+        self._note_end()
+
+    def _read(self) -> None:
+        """Build an index of its own."""
+        pairs = reversed([*enumerate(self)])
+        self._positions = {message.id: position for position, message in pairs}
+        self.has_closings = any(CLOSES in message.additional_kwargs for message in self)
+        self._note_end()
+
+    def _note_end(self) -> None:
+        self._length = len(self)
+        self._newest = self[-1] if self else None
+
+    def _new_id(self, message: BaseMessage) -> str:
+        """Return an unused id; after a removal, the first candidate may be in use."""
+        seed = f"{len(self)}:{message.type}:{message.content!r}"
+        new_id = str(uuid.uuid5(_ID_NAMESPACE, seed))
+        while self.find(new_id) is not None:
+            seed += "'"
+            new_id = str(uuid.uuid5(_ID_NAMESPACE, seed))
+        return new_id
+
+    def __copy__(self) -> History:
+        return History(self)
+
+    def __reduce__(self) -> tuple[type[list[Any]], tuple[list[AnyMessage]]]:
+        return list, ([*self],)
+
+
+def append_messages(history: Sequence[Any], writes: Sequence[Any]) -> History:
+    """Fold writes into the history; the reducer of the `messages` channel.
+
+    Deterministic and independent of batching, as `DeltaChannel` requires: a checkpoint stores only
+    the writes, and reading it replays them. A message without an id therefore gets one derived from
+    its index and content, not a random one, and writes are never modified. A message with an
+    existing id replaces the old one in place; `RemoveMessage` removes one, or all with
+    `REMOVE_ALL_MESSAGES`. The LangGraph server passes a forked history as plain dicts. A write is a
+    message, its dict, `(role, text)` or text form, or a list of them.
+    """
+    if history and isinstance(history[0], dict):
+        history = [*map(_as_message, history)]
+    merged = History(history)
+    for write in writes:
+        for message in as_messages(write):
+            merged.fold(message)
+    return merged
+
+
+def messages_since(history: Sequence[AnyMessage], message_id: str | None) -> list[AnyMessage]:
+    """Return the history after the message with that id; all of it if there is no such message."""
+    indexed = history if isinstance(history, History) else History(history)
+    position = indexed.find(message_id)
+    return list(indexed if position is None else indexed[position + 1 :])
+
+
+def as_messages(write: Any) -> list[BaseMessage]:
+    """Return the messages of a write: a message, its dict, `(role, text)`, text, or a list."""
+    is_pair = isinstance(write, tuple) and len(write) == 2 and isinstance(write[0], str)
+    if isinstance(write, list | tuple) and not is_pair:
+        return [_as_message(item) for item in write]
+    return [_as_message(write)]
+
+
+def _as_message(item: Any) -> BaseMessage:
+    if isinstance(item, dict) and item.get("type") in _MESSAGE_CLASSES:
+        # the dump of a message, as Studio and the SDK send it back
+        with contextlib.suppress(ValidationError):
+            return _MESSAGE_CLASSES[item["type"]].model_validate(item)
+    [message] = convert_to_messages([item])
+    if isinstance(message, BaseMessageChunk):
+        return message_chunk_to_message(message)
+    return message
