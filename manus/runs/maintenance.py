@@ -7,23 +7,32 @@ import contextlib
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cache
+from pathlib import Path
 from typing import Any, cast
 
 from langgraph.channels.delta import DeltaChannel
 from langgraph.checkpoint.base import CheckpointMetadata, copy_checkpoint
 
 from manus.graph.outcome import is_over
+from manus.graph.run_graph import RunGraph
 from manus.graph.thread_graph import build_graph
+from manus.state.endings import UNFINISHED, WAITING
 from manus.state.errors import StorageError, ThreadBusyError
 from manus.threads.base import Store, StoredThread
 from manus.threads.deletion import delete_thread
-from manus.threads.history import COMPACTED, is_waiting
+from manus.threads.history import COMPACTED
 from manus.threads.outputs import KeptOutputs
 from manus.threads.serializer import wrap_full_copy
 from manus.threads.snapshots.objects import SnapshotStore, make_ref
 from manus.threads.snapshots.rewinding import REWINDS, SNAPSHOTS
 from manus.threads.thread_id import MAX_THREADS
-from manus.threads.thread_list import Thread, read_thread, thread_config
+from manus.threads.thread_list import (
+    Thread,
+    read_thread,
+    read_threads,
+    thread_config,
+)
 from manus.workspace.workspace import Workspace
 
 _INTERNAL = ("branch:", "__")
@@ -56,7 +65,7 @@ async def prune_threads(store: Store, before: datetime, *, dry_run: bool) -> Mai
             continue
         if thread.workspace is None:  # from another program in the same database
             report.others.append(thread.thread_id)
-        elif await _is_waiting(store, thread):
+        elif thread.status == WAITING.label:
             report.waiting.append(thread.thread_id)
         elif await _delete(store, thread, None if dry_run else kept, report):
             report.freed += stored.size
@@ -70,7 +79,7 @@ async def _delete(
     try:
         async with store.hold(thread.thread_id):
             current = await read_thread(store, thread.thread_id)
-            if current is None or current.updated != thread.updated:
+            if current != thread:
                 return False  # deleted or continued in the meantime
             if kept is not None:
                 await delete_thread(store, thread.thread_id, kept)
@@ -84,45 +93,50 @@ async def _delete(
 async def compact_threads(store: Store, *, dry_run: bool) -> MaintenanceReport:
     """Keep the newest checkpoint of each thread whose last run has ended."""
     report = MaintenanceReport()
+    graphs = cache(lambda kind: build_graph(kind, "manus", store))
+    records = set()
     async for thread, stored in _read_threads(store, report):
-        if await _is_waiting(store, thread):
+        if thread.status == WAITING.label:
             report.waiting.append(thread.thread_id)
+            continue
+        if thread.is_compacted:
+            continue
+        if dry_run:
+            is_done = thread.status != UNFINISHED.label and thread.workspace is not None
+            (report.done if is_done else report.others).append(thread.thread_id)
             continue
         try:
             async with store.hold(thread.thread_id):
-                is_done = await compact_thread(store, thread, dry_run=dry_run)
+                is_done = await compact_thread(store, thread, graphs(thread.kind))
         except ThreadBusyError:
             report.busy.append(thread.thread_id)
-            continue
-        if is_done is None:
             continue
         if not is_done:
             report.others.append(thread.thread_id)
             continue
         report.done.append(thread.thread_id)
+        records.add(Workspace(str(thread.workspace)).records)
         [now] = (await store.measure([thread.thread_id])).values()
         report.freed += stored.size - now.size
+    for folder in records:
+        await asyncio.to_thread(_collect_garbage, folder / SNAPSHOTS)
     return report
 
 
-async def compact_thread(store: Store, thread: Thread, *, dry_run: bool = False) -> bool | None:
+async def compact_thread(store: Store, thread: Thread, graph: RunGraph[Any]) -> bool:
     """Keep the newest checkpoint of a thread, which the caller holds, with all its values.
 
-    Returns None if the thread is compact, and False if it must stay unchanged: its last run has not
-    ended, or its state has channels that the graphs of this release do not know.
+    Returns False if it must stay unchanged: its last run has not ended, or its state has channels
+    that the graphs of this release do not know.
     """
-    graph = build_graph(thread.kind, "manus", store)
     config = thread_config(thread.thread_id)
     snapshot = await graph.aget_state(config)
     stored = await store.aget_tuple(config)
-    if stored is None or stored.metadata.get(COMPACTED):
-        return None
-    versions = stored.checkpoint["channel_versions"]
-    unknown = [name for name in versions.keys() - graph.channels if not name.startswith(_INTERNAL)]
-    if unknown or not is_over(snapshot) or thread.workspace is None:
+    if stored is None or thread.workspace is None or not is_over(snapshot):
         return False
-    if dry_run:
-        return True
+    versions = stored.checkpoint["channel_versions"]
+    if any(not name.startswith(_INTERNAL) for name in versions.keys() - graph.channels):
+        return False
     checkpoint = copy_checkpoint(stored.checkpoint)
     values: dict[str, Any] = dict(checkpoint["channel_values"])
     new_versions: dict[str, Any] = {}
@@ -154,27 +168,23 @@ def _squash_snapshots(thread: Thread) -> str:
         return ""
     with contextlib.suppress(OSError):
         (records / REWINDS / f"{ref}.json").unlink(missing_ok=True)
-    snapshot = store.squash(ref)
-    with contextlib.suppress(StorageError):  # of another thread; it only costs space
-        store.collect_garbage(everything=True)
-    return snapshot
+    return store.squash(ref)
+
+
+def _collect_garbage(folder: Path) -> None:
+    """Remove the objects that no thread uses any more from a workspace's snapshots."""
+    if folder.exists() and (store := SnapshotStore.open(folder)) is not None:
+        with contextlib.suppress(StorageError):  # of another thread; it only costs space
+            store.collect_garbage(everything=True)
 
 
 async def _read_threads(
     store: Store, report: MaintenanceReport
 ) -> AsyncIterator[tuple[Thread, StoredThread]]:
     """Yield the threads of a store that can be read, and report the others."""
-    thread_ids = await store.recent(MAX_THREADS)
-    for thread_id, stored in (await store.measure(thread_ids)).items():
-        try:
-            thread = await read_thread(store, thread_id)
-        except StorageError:
+    sizes = await store.measure(await store.recent(MAX_THREADS))
+    async for thread_id, thread in read_threads(store, [*sizes]):
+        if isinstance(thread, StorageError):
             report.damaged.append(thread_id)
-            continue
-        if thread is not None:
-            yield thread, stored
-
-
-async def _is_waiting(store: Store, thread: Thread) -> bool:
-    stored = await store.aget_tuple(thread_config(thread.thread_id))
-    return stored is not None and is_waiting(stored.pending_writes or ())
+        elif thread is not None:
+            yield thread, sizes[thread_id]

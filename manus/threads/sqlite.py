@@ -25,6 +25,7 @@ from manus.threads.records.sqlite import CREATE_INBOX, SqliteRecords, open_recor
 from manus.threads.records.store_version import check_sqlite_version, mark_sqlite_version
 from manus.threads.serializer import CompactSerializer
 from manus.threads.thread_lock import hold_file
+from manus.workspace.safe_open import list_sizes
 
 _T = TypeVar("_T")
 _Operation = tuple[Callable[[], Any], "asyncio.Future[Any]"]
@@ -280,9 +281,14 @@ class SqliteStore(SqliteSaver, Store):
         """As in the base class; journals are files."""
         with self.cursor(transaction=False) as cursor:
             threads = maintenance.measure(cursor, thread_ids)
+        journals = list_sizes(self.records.folder) if len(threads) > 1 else None
         for thread_id, thread in threads.items():
             for namespace in thread.sizes:
-                thread.sizes[namespace] += self.records.log(thread_id, namespace).size()
+                log = self.records.log(thread_id, namespace)
+                if journals is None:  # not worth a listing
+                    thread.sizes[namespace] += log.size()
+                else:
+                    thread.sizes[namespace] += journals.get(log.path.name, 0)
         return threads
 
     @_run_in_store_thread

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from manus.threads.base import Store
 
 _MIN_PREFIX = 4
+_BATCH = 100
 _GENERATED_ID = re.compile("[0-9a-f]{10}")
 
 
@@ -68,6 +71,26 @@ async def read_thread(store: Store, thread_id: str) -> Thread | None:
     """Return the thread, or None if it does not exist."""
     checkpoint = await store.aget_tuple(thread_config(thread_id))
     return None if checkpoint is None else _thread(thread_id, checkpoint)
+
+
+async def read_threads(
+    store: Store, thread_ids: Sequence[str]
+) -> AsyncIterator[tuple[str, Thread | StorageError | None]]:
+    """Yield each thread, or why it cannot be read, or None if it does not exist.
+
+    Batches are read at once: waiting for the store takes longer than reading.
+    """
+    for start in range(0, len(thread_ids), _BATCH):
+        batch = thread_ids[start : start + _BATCH]
+        for result in await asyncio.gather(*(_try_to_read(store, name) for name in batch)):
+            yield result
+
+
+async def _try_to_read(store: Store, thread_id: str) -> tuple[str, Thread | StorageError | None]:
+    try:
+        return thread_id, await read_thread(store, thread_id)
+    except StorageError as error:
+        return thread_id, error
 
 
 async def describe_damaged(store: Store, thread_id: str) -> Thread:

@@ -128,6 +128,16 @@ def list_names(folder: Path) -> list[str]:
         os.close(descriptor)
 
 
+def list_sizes(folder: Path) -> dict[str, int]:
+    """Return the size of each file in a folder; empty if the folder cannot be read."""
+    sizes = {}
+    with contextlib.suppress(OSError), enter(folder) as at, os.scandir(f"/proc/self/fd/{at}") as scan:
+        for entry in scan:
+            with contextlib.suppress(FileNotFoundError):
+                sizes[entry.name] = entry.stat(follow_symlinks=False).st_size
+    return sizes
+
+
 def open_file(path: Path) -> BinaryIO:
     """Open a regular file for reading.
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from manus.config.settings import Settings
     from manus.graph.outcome import Outcome
     from manus.runs.maintenance import MaintenanceReport
+    from manus.state.errors import StorageError
     from manus.threads.base import Store
     from manus.threads.thread_list import Thread
 
@@ -92,10 +93,11 @@ async def _list(store: Store, settings: Settings, limit: int, *, as_json: bool) 
     from manus.cli.output import print_json
     from manus.cli.queued_threads import with_queue
     from manus.threads.sizes import measure_threads
+    from manus.threads.thread_list import read_threads
 
     threads = []
-    for recent_id in await store.recent(limit):
-        if (thread := await _look_up(store, recent_id)) is not None:
+    async for name, stored in read_threads(store, await store.recent(limit)):
+        if (thread := await _complete(store, name, stored)) is not None:
             threads.append(thread)
     threads = await with_queue(threads, store, settings, limit)
     sizes = await measure_threads(store, threads)
@@ -107,17 +109,18 @@ async def _list(store: Store, settings: Settings, limit: int, *, as_json: bool) 
         print_note(f"There are no threads yet in {store.location}.")
 
 
-async def _look_up(store: Store, thread_id: str) -> Thread | None:
+async def _complete(
+    store: Store, thread_id: str, thread: Thread | StorageError | None
+) -> Thread | None:
+    """Return a thread with the process that works on it."""
     from dataclasses import replace
 
     from manus.state.errors import StorageError
-    from manus.threads.thread_list import describe_damaged, is_being_worked_on, read_thread
+    from manus.threads.thread_list import describe_damaged, is_being_worked_on
 
-    try:
-        thread = await read_thread(store, thread_id)
-    except StorageError as error:  # a damaged thread must not hide the others
+    if isinstance(thread, StorageError):  # a damaged thread must not hide the others
         print_note(
-            f"The thread {thread_id} is damaged: `manus threads --delete` removes it. {error}"
+            f"The thread {thread_id} is damaged: `manus threads --delete` removes it. {thread}"
         )
         return await describe_damaged(store, thread_id)
     if thread is None:
