@@ -28,7 +28,7 @@ COMPILE = $(SETUP) uv pip compile pyproject.toml --universal --python-version 3.
 	--generate-hashes --no-emit-index-url --no-header --quiet $(ARGS)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test coverage check format bench served consumers chaos real dev docs setup pins clean
+.PHONY: help run test coverage check format bench served consumers chaos real dev docs setup dist pins clean
 .SILENT: help run test coverage setup
 
 help: ## list the commands
@@ -96,6 +96,9 @@ docs: ## generate docs/reference/ from the code
 setup: ## prepare .venv for all of the above; other providers: make setup EXTRAS=anthropic
 	$(SETUP) browser
 	if [ -n "$(EXTRAS)" ]; then $(SETUP) extras "$(EXTRAS)"; fi
+
+dist: ## build a wheel and a source archive in dist/
+	$(SETUP) uv build --out-dir dist
 
 # One set of versions satisfies all extras; the two sets that are installed are subsets of it.
 pins: ## compile requirements/ from pyproject.toml: make pins ARGS=--upgrade

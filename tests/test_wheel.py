@@ -51,7 +51,7 @@ def python(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
     build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory"]
     subprocess.run([*build, str(folder)], cwd=checkout, check=True, capture_output=True)
-    [wheel] = folder.glob("manus-*.whl")
+    [wheel] = folder.glob("manus_graph-*.whl")
     venv.create(folder / "venv", symlinks=True)
     python = folder / "venv" / "bin" / "python"
     query = "import sysconfig; print(sysconfig.get_path('purelib'))"
