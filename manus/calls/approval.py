@@ -8,18 +8,18 @@ subjects.
 from __future__ import annotations
 
 import asyncio
+import glob
 import hashlib
 import json
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any, Literal, NamedTuple
 
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 
-from manus.calls.base import AgentTool
+from manus.calls.base import AgentTool, Approval
 from manus.calls.decisions import ask_person, edited_arguments, hitl_question, read_answer
 from manus.calls.egress_guard import ANY_HOST, HOST, host_rule
 from manus.calls.session import Resource, Session
@@ -135,16 +135,9 @@ def _is_undisputed(call: Call) -> bool:
     if approve.mode == "ask" and not call.read_only:
         return False
     tool = call.tool
-    return not (
-        isinstance(tool, AgentTool) and (tool.starts_programs or _describes_calls(type(tool)))
-    )
-
-
-@cache
-def _describes_calls(tool_class: type[AgentTool]) -> bool:
-    """Return whether calls of a tool can differ in what rules and guards check."""
-    methods = ("subjects", "allowed_subjects", "leaves", "sends_to", "changes_repository")
-    return any(getattr(tool_class, name) is not getattr(AgentTool, name) for name in methods)
+    if not isinstance(tool, AgentTool):
+        return True
+    return not tool.starts_programs and type(tool).approval is AgentTool.approval
 
 
 async def digest_call(call: Call) -> str:
@@ -160,13 +153,13 @@ async def _add_sandbox_facts(call: Call, facts: _CallFacts) -> _CallFacts:
     """
     tool = call.tool
     if call.config is None or not isinstance(tool, AgentTool) or not tool.starts_programs:
-        return facts
+        return facts._replace(changes_git=False)
     try:
         sandbox = await get_sandbox(call.session)
     except ToolUnavailableError:  # the call itself will report it
-        return facts
+        return facts._replace(changes_git=False)
     is_free = sandbox.kind != "none" or call.session.settings.approve.mode == "yolo"
-    changes_git = sandbox.guards_repository and tool.changes_repository(call.args)
+    changes_git = sandbox.guards_repository and facts.changes_git
     reason = facts.reason if is_free else prompts.UNCONFINED
     return facts._replace(changes_git=changes_git, reason=reason)
 
@@ -176,15 +169,9 @@ def _collect_facts(call: Call) -> _CallFacts:
     mode = call.session.settings.approve.mode
     tool = call.tool
     args = call.args
-    subjects: tuple[str, ...] = ()
-    allowed_subjects: tuple[str, ...] | None = ()
-    hosts: tuple[str, ...] = ()
-    reason = ""
-    if isinstance(tool, AgentTool):
-        subjects = tool.subjects(args)
-        allowed_subjects = tool.allowed_subjects(args)
-        reason = tool.leaves(args)
-        hosts = tool.sends_to(args)
+    approval = tool.approval(args) if isinstance(tool, AgentTool) else Approval()
+    subjects = approval.subjects
+    reason = approval.reason
     if mode == "ask" and not call.read_only:
         reason = reason or prompts.CHANGES
     if mode == "yolo":
@@ -192,7 +179,15 @@ def _collect_facts(call: Call) -> _CallFacts:
     content = json.dumps([tool.name, args, subjects], sort_keys=True, default=str)
     digest = hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
     blocked = call.session.egress_guard.hosts_held(digest, tool.name, content)
-    return _CallFacts(subjects or ("",), allowed_subjects, reason, hosts, blocked, digest)
+    return _CallFacts(
+        subjects or ("",),
+        approval.allowed_subjects if approval.allowed_subjects != () else subjects,
+        reason,
+        approval.hosts,
+        blocked,
+        digest,
+        approval.changes_repository,
+    )
 
 
 def _find_unapproved(call: Call, facts: _CallFacts) -> tuple[str, ...]:
@@ -344,7 +339,7 @@ def _suggest_rules(tool: BaseTool, subjects: Sequence[str] | None) -> tuple[str,
         return ()
     scopes = []
     if isinstance(tool, AgentTool):
-        scopes = [tool.scope(subject) for subject in subjects if subject]
+        scopes = [glob.escape(subject) for subject in subjects if subject]
     return tuple(dict.fromkeys(f"{tool.name}({scope})" for scope in scopes)) or (tool.name,)
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import difflib
 import functools
-import glob
 import re
 import reprlib
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from types import UnionType
 from typing import Any, ClassVar, Literal, TypeGuard, Union, cast, get_args, get_origin
 
@@ -166,12 +166,32 @@ def _describe_arguments(schema: type[BaseModel]) -> str:
     return ", ".join([*required, *optional]) or "no arguments"
 
 
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """Why a call needs approval, and what approval rules and guards check about it."""
+
+    reason: str = ""
+    """Why the user is asked, as in “it uploads a.txt”; empty if the call needs no approval."""
+    subjects: tuple[str, ...] = ()
+    """Texts that rules match, such as a path or a host: everything that the call may affect."""
+    allowed_subjects: tuple[str, ...] | None = ()
+    """Texts that allow rules must all cover [default: the subjects].
+
+    None if no rule with a pattern can describe the call.
+    """
+    hosts: tuple[str, ...] = ()
+    """Hosts to which the call sends what the model composed."""
+    changes_repository: bool = False
+    """Whether it plainly changes a git repository."""
+
+
 class AgentTool(BaseTool):
     """A tool of one session.
 
     A subclass defines `name`, `description` and `args_schema` (with a description of each argument)
     and implements `observe`, which returns an `Observation` or raises `ToolError` with a sentence
-    that states what is wrong and what to do instead.
+    that states what is wrong and what to do instead. The other methods are optional: `resources`,
+    `read_only`, `acts_outside`, `approval` and `preview`.
     """
 
     response_format: Literal["content", "content_and_artifact"] = "content_and_artifact"
@@ -194,43 +214,26 @@ class AgentTool(BaseTool):
     """One line for the list of tools on demand [default: the description's first sentence]."""
     example: ClassVar[dict[str, Any] | None] = None
     """Arguments for the example of a call [default: built from the schema]."""
-
-    @property
-    def origin(self) -> str:
-        """Return the source of the description if it is untrusted, otherwise an empty text."""
-        return ""
-
-    @property
-    def raw_description(self) -> str:
-        """Return the description without the frame of untrusted text."""
-        return self.description
+    success_claim: ClassVar[tuple[str, str] | None] = None
+    """The argument and value that claim that the earlier calls of the message succeeded."""
+    editing_commands: ClassVar[frozenset[str]] = frozenset()
+    """Values of `command` with which a call modifies a file rather than replacing it."""
+    origin: str = Field("", exclude=True, repr=False)
+    """The source of the description if it is untrusted."""
+    raw_description: str = Field("", exclude=True, repr=False)
+    """The untrusted description without its frame."""
 
     def resources(self, args: dict[str, Any]) -> frozenset[Resource]:  # noqa: ARG002
-        """Return the resources of a call; calls that share one do not run concurrently."""
-        return frozenset() if self.without_effect else frozenset({Resource(self.uses)})
+        """Return the resources of a call; calls that share one do not run concurrently.
 
-    def relies_on(self, args: dict[str, Any]) -> frozenset[Resource]:
-        """Return the resources that a call expects in the state that earlier calls leave.
-
-        It is not executed after one of those calls has failed.
+        A call is not executed after an earlier one of its message has failed that shares one with
+        it, apart from `EVERYTHING`.
         """
-        return frozenset(r for r in self.resources(args) if r.name != EVERYTHING)
+        return frozenset() if self.without_effect else frozenset({Resource(self.uses)})
 
     def read_only(self, args: dict[str, Any]) -> bool:  # noqa: ARG002
         """Return whether a call has no side effects, so that it may be repeated after a crash."""
         return self.without_effect
-
-    def claims_success(self, args: dict[str, Any]) -> bool:  # noqa: ARG002
-        """Return whether a call claims that the earlier calls in its message succeed."""
-        return False
-
-    def builds_on_file(self, args: dict[str, Any]) -> bool:  # noqa: ARG002
-        """Return whether a call modifies the content of its file rather than replacing it."""
-        return False
-
-    def leaves(self, args: dict[str, Any]) -> str:  # noqa: ARG002
-        """Return why a call has effects outside workspace and sandbox, or empty. Blocking."""
-        return ""
 
     def acts_outside(self, args: dict[str, Any]) -> bool:
         """Return whether a call has effects outside the workspace, which a rewind cannot take back.
@@ -240,28 +243,9 @@ class AgentTool(BaseTool):
         changed = [resource.name for resource in self.resources(args) if resource.write]
         return not all(f"{name}/".startswith(f"{WORKSPACE}/") for name in changed)
 
-    def changes_repository(self, args: dict[str, Any]) -> bool:  # noqa: ARG002
-        """Return whether a call plainly changes a git repository. Blocking."""
-        return False
-
-    def subjects(self, args: dict[str, Any]) -> tuple[str, ...]:  # noqa: ARG002
-        """Return the texts that approval rules match, such as a path or a host. Blocking."""
-        return ()
-
-    def sends_to(self, args: dict[str, Any]) -> tuple[str, ...]:  # noqa: ARG002
-        """Return the hosts to which a call sends what the model composed. Blocking."""
-        return ()
-
-    def allowed_subjects(self, args: dict[str, Any]) -> tuple[str, ...] | None:
-        """Return the texts that allow rules must all cover. Blocking.
-
-        None if no rule with a pattern can describe the call.
-        """
-        return self.subjects(args)
-
-    def scope(self, subject: str) -> str:
-        """Return the pattern of subjects that an approval of this subject may cover."""
-        return glob.escape(subject)
+    def approval(self, args: dict[str, Any]) -> Approval:  # noqa: ARG002
+        """Return why a call needs approval, and what rules and guards check. Blocking."""
+        return Approval()
 
     def preview(self, args: dict[str, Any]) -> str:  # noqa: ARG002
         """Return the preview of a call for its approval; if empty, all arguments are shown."""

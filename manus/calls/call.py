@@ -122,7 +122,7 @@ async def _execute_in_turn(
         # a refused call has its own reason; a journaled one started earlier
         if "refusal" not in task and session.journal.look_up(key) is None:
             cause = await session.siblings.wait_for_turn(task, needs)
-            if isinstance(tool, AgentTool) and tool.claims_success(task["args"]):
+            if _claims_success(tool, task["args"]):
                 error = await session.siblings.wait_for_error(task)
         if start is not None:
             start()
@@ -286,13 +286,7 @@ def find_needs(tool: BaseTool | None, args: dict[str, Any]) -> Needs:
     if tool is None:
         return Needs(frozenset())
     args, resources, read_only, _ = _classify(tool, args)
-    relies_on: frozenset[Resource] = frozenset()
-    if isinstance(tool, AgentTool):
-        try:
-            relies_on = tool.relies_on(args)
-        except _INVALID_ARGUMENTS:
-            if tool.uses != EVERYTHING:
-                relies_on = frozenset({Resource(tool.uses)})
+    relies_on = frozenset(resource for resource in resources if resource.name != EVERYTHING)
     return Needs(resources, read_only, relies_on)
 
 
@@ -313,8 +307,13 @@ def _classify(
             acts_outside = not read_only and tool.acts_outside(args)
             return args, tool.resources(args), read_only, acts_outside
         except _INVALID_ARGUMENTS:
-            pass
+            return args, frozenset({Resource(EVERYTHING), Resource(tool.uses)}), False, True
     return args, frozenset({Resource(EVERYTHING)}), False, True
+
+
+def _claims_success(tool: BaseTool | None, args: dict[str, Any]) -> bool:
+    claim = tool.success_claim if isinstance(tool, AgentTool) else None
+    return claim is not None and args.get(claim[0]) == claim[1]
 
 
 async def _to_result(

@@ -274,4 +274,6 @@ def names_written_in(text: str) -> set[str]:
 
 
 def _builds_on_file(call: Call) -> bool:
-    return isinstance(call.tool, AgentTool) and call.tool.builds_on_file(call.args)
+    return (
+        isinstance(call.tool, AgentTool) and call.args.get("command") in call.tool.editing_commands
+    )

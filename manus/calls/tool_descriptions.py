@@ -66,7 +66,7 @@ def _summarize(tool: BaseTool) -> str:
     """Return a tool's own summary, or the first sentence of its description."""
     if isinstance(tool, AgentTool) and tool.summary:
         return tool.summary
-    text = tool.raw_description if isinstance(tool, AgentTool) else tool.description
+    text = (isinstance(tool, AgentTool) and tool.raw_description) or tool.description
     return one_line(_SENTENCE_END.split(text.strip(), maxsplit=1)[0], _MAX_SUMMARY)
 
 

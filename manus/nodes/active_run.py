@@ -345,10 +345,12 @@ def _reusable_session(
     """
     if waited is None or waited.settings.profile != profile:
         return None
-    session = waited.session
-    if session.workspace.root == workspace.root and session.journal.is_current():
-        return session
-    return None
+    return waited.session if is_reusable(waited.session, workspace) else None
+
+
+def is_reusable(session: Session, workspace: Workspace) -> bool:
+    """Return whether the next run can use a session: no other process has continued its thread."""
+    return session.workspace.root == workspace.root and session.journal.is_current()
 
 
 def _open_session(

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from pydantic import BaseModel, Field
 from typing_extensions import override
 
-from manus.calls.base import AgentTool, Arguments
+from manus.calls.base import AgentTool, Approval, Arguments
 from manus.calls.result import Observation
 from manus.calls.session_sandbox import get_sandbox
 from manus.prompts.approval import sets_git_config
@@ -86,19 +86,20 @@ class Bash(AgentTool):
     time_limit: ClassVar[float] = _MAX_TIMEOUT + 120
 
     @override
-    def subjects(self, args: dict[str, Any]) -> tuple[str, ...]:
-        return possible_commands(str(args.get("command") or ""))
+    def approval(self, args: dict[str, Any]) -> Approval:
+        command = str(args.get("command") or "")
+        return Approval(
+            self._explain_git_config(args.get("git_config")),
+            possible_commands(command),
+            plain_commands(command),
+            changes_repository=bool(args.get("writes_git") or args.get("git_config")),
+        )
 
-    @override
-    def changes_repository(self, args: dict[str, Any]) -> bool:
-        return bool(args.get("writes_git") or args.get("git_config"))
-
-    @override
-    def leaves(self, args: dict[str, Any]) -> str:
-        if not args.get("git_config"):
+    def _explain_git_config(self, settings: dict[str, str | None] | None) -> str:
+        if not settings:
             return ""
         try:
-            change = self._plan_change(args["git_config"])
+            change = self._plan_change(settings)
         except ToolError:  # the call itself will report it
             return ""
         return "" if change.is_ordinary else sets_git_config(change.lines)
@@ -108,10 +109,6 @@ class Bash(AgentTool):
         root = self.session.workspace.root
         shell = self.session.peek("shell")
         return plan_change(root, shell.directory if shell is not None else root, settings)
-
-    @override
-    def allowed_subjects(self, args: dict[str, Any]) -> tuple[str, ...] | None:
-        return plain_commands(str(args.get("command") or ""))
 
     @override
     async def observe(self, **arguments: Any) -> Observation:

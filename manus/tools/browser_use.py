@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel
 from typing_extensions import override
 
-from manus.calls.base import AgentTool
+from manus.calls.base import AgentTool, Approval
 from manus.calls.result import Observation
 from manus.calls.session import Resource
 from manus.config.secret_texts import names_in
@@ -83,29 +83,32 @@ class BrowserUse(AgentTool):
         return not (is_file or is_loopback(self._host("")))
 
     @override
-    def leaves(self, args: dict[str, Any]) -> str:
+    def approval(self, args: dict[str, Any]) -> Approval:
+        host = self._find_receiver(args)
+        return Approval(
+            self._find_reason(args),
+            (f"{args.get('action')} {self._host(str(args.get('url') or ''))}".rstrip(),),
+            hosts=(host,) if host else (),
+        )
+
+    def _find_reason(self, args: dict[str, Any]) -> str:
         guard = self.session.egress_guard
         if args.get("action") in SENDING and args.get("path"):
             return f"it uploads {args.get('path')} to {self._host('') or 'the page'}"
         names = names_in(str(args.get("text"))) if guard.why_tainted else []
         return f"it fills in the secret {' and '.join(names)}" if names else ""
 
-    @override
-    def subjects(self, args: dict[str, Any]) -> tuple[str, ...]:
-        return (f"{args.get('action')} {self._host(str(args.get('url') or ''))}".rstrip(),)
-
-    @override
-    def sends_to(self, args: dict[str, Any]) -> tuple[str, ...]:
+    def _find_receiver(self, args: dict[str, Any]) -> str:
+        """Return the host to which a call sends what the model composed."""
         url = str(args.get("url") or "")
-        host = ""
         if args.get("action") == "web_search":
-            host = SEARCH_ENGINES
-        elif self._writes(args):
-            host = self._host("")
-        elif args.get("action") in ("go_to_url", "open_tab") and url:
-            is_composed = self.session.egress_guard.is_composed(url)
-            host = self._host(url) if is_composed else ""
-        return (host,) if host else ()
+            return SEARCH_ENGINES
+        if self._writes(args):
+            return self._host("")
+        is_navigation = args.get("action") in ("go_to_url", "open_tab") and url
+        if is_navigation and self.session.egress_guard.is_composed(url):
+            return self._host(url)
+        return ""
 
     def _writes(self, args: dict[str, Any]) -> bool:
         """Return whether a call enters text that the model composed into the page."""

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from pydantic import BaseModel, Field
 from typing_extensions import override
 
-from manus.calls.base import AgentTool, Arguments
+from manus.calls.base import AgentTool, Approval, Arguments
 from manus.calls.result import Observation
 from manus.config.files import data_folder, make_private_folder, write_atomically
 from manus.prompts.approval import stored, stored_after
@@ -65,9 +65,9 @@ class Remember(AgentTool):
     is_optional: ClassVar[bool] = True
 
     @override
-    def leaves(self, args: dict[str, Any]) -> str:
+    def approval(self, args: dict[str, Any]) -> Approval:
         untrusted = self.session.egress_guard.why_tainted
-        return stored_after(untrusted) if untrusted else ""
+        return Approval(stored_after(untrusted) if untrusted else "")
 
     @override
     async def observe(self, fact: str, **_: Any) -> Observation:

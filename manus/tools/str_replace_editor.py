@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import difflib
 from contextlib import nullcontext
 from dataclasses import replace
@@ -11,7 +12,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import BaseModel, Field
 from typing_extensions import override
 
-from manus.calls.base import AgentTool, Arguments
+from manus.calls.base import AgentTool, Approval, Arguments
 from manus.calls.result import Observation
 from manus.calls.session import Resource
 from manus.prompts.sources import WORKSPACE
@@ -62,6 +63,7 @@ class StrReplaceEditor(AgentTool):
     args_schema: type[BaseModel] = StrReplaceEditorArgs
     uses: ClassVar[str] = workspace.WORKSPACE  # a call without a path may use any file
     channels: ClassVar[frozenset[str]] = frozenset({"changed_files"})
+    editing_commands: ClassVar[frozenset[str]] = frozenset({"str_replace", "insert", "undo_edit"})
 
     @override
     def resources(self, args: dict[str, Any]) -> frozenset[Resource]:
@@ -73,24 +75,14 @@ class StrReplaceEditor(AgentTool):
         return bool(args["command"] == "view")
 
     @override
-    def builds_on_file(self, args: dict[str, Any]) -> bool:
-        return bool(args["command"] != "create")
-
-    @override
-    def leaves(self, args: dict[str, Any]) -> str:
-        [name] = self.subjects(args)
-        is_change = args.get("command") != "view"
-        return f"{name} configures other programs" if is_change and is_protected(name) else ""
-
-    @override
-    def subjects(self, args: dict[str, Any]) -> tuple[str, ...]:
-        """Return the file's path in the workspace, with links resolved."""
+    def approval(self, args: dict[str, Any]) -> Approval:
+        """Return the approval by the file's path in the workspace, with links resolved."""
         workspace = self.session.workspace
         path = str(args.get("path"))
-        try:
-            return (workspace.show(workspace.readable(path)),)
-        except (ToolError, ValueError, OSError):  # the call itself reports it
-            return (path,)
+        with contextlib.suppress(ToolError, ValueError, OSError):  # the call itself reports it
+            path = workspace.show(workspace.readable(path))
+        is_change = args.get("command") != "view" and is_protected(path)
+        return Approval(f"{path} configures other programs" if is_change else "", (path,))
 
     @override
     def preview(self, args: dict[str, Any]) -> str:

@@ -40,10 +40,7 @@ class Terminate(AgentTool):
     )
     args_schema: type[BaseModel] = TerminateArgs
     without_effect: ClassVar[bool] = True
-
-    @override
-    def claims_success(self, args: dict[str, Any]) -> bool:
-        return args.get("status") == "success"
+    success_claim: ClassVar[tuple[str, str] | None] = ("status", "success")
 
     @override
     async def observe(self, status: str, **_: Any) -> Observation:

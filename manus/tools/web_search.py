@@ -15,7 +15,7 @@ from typing import Any, ClassVar, NamedTuple
 from pydantic import BaseModel, Field, SecretStr
 from typing_extensions import override
 
-from manus.calls.base import AgentTool, Arguments
+from manus.calls.base import AgentTool, Approval, Arguments
 from manus.calls.result import Observation
 from manus.calls.session import Session
 from manus.calls.session_sandbox import get_egress_proxy
@@ -63,8 +63,8 @@ class WebSearch(AgentTool):
     without_effect: ClassVar[bool] = True
 
     @override
-    def sends_to(self, args: dict[str, Any]) -> tuple[str, ...]:
-        return (SEARCH_ENGINES,)
+    def approval(self, args: dict[str, Any]) -> Approval:
+        return Approval(hosts=(SEARCH_ENGINES,))
 
     @override
     async def observe(self, **arguments: Any) -> Observation:

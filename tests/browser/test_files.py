@@ -153,10 +153,10 @@ async def test_a_page_in_the_workspace_cannot_access_files_outside(
     for path in ("my page.html", "./my page.html", f"{root(driver)}/my page.html"):
         with subtests.test(path=path):
             assert "Title: Mine" in await driver.open(path), "a path as other tools accept it"
-            assert not driver.tool.sends_to({"action": "go_to_url", "url": path})
+            assert not driver.tool.approval({"action": "go_to_url", "url": path}).hosts
     for address in ("example.com/a.html", "localhost/a.html"):
         with subtests.test(address=address):
-            assert driver.tool.sends_to({"action": "go_to_url", "url": address})
+            assert driver.tool.approval({"action": "go_to_url", "url": address}).hosts
     await driver.do("click_element", index=driver.number('link "Out"'))
     assert "the secret" not in await driver.look()
     for url in (

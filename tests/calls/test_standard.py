@@ -12,6 +12,7 @@ from langchain_tests.unit_tests import ToolsUnitTests
 
 from manus.calls.catalog import BUILT_IN
 from manus.calls.session import Session
+from manus.calls.tool_descriptions import build_example
 from manus.config.browser_settings import EgressSettings, SearchSettings
 from manus.config.run_settings import resolve_settings
 from manus.config.settings import Settings
@@ -77,7 +78,8 @@ class BuiltIn:
 
     @property
     def tool_invoke_params_example(self) -> dict[str, Any]:
-        return EXAMPLES[self.chosen]
+        tool = self.tool_constructor(session=self.session)
+        return EXAMPLES.get(self.chosen) or build_example(tool.get_input_jsonschema())
 
 
 @pytest.mark.parametrize("chosen", sorted(BUILT_IN))

@@ -11,7 +11,7 @@ from langgraph.types import Command
 
 from manus.calls.base import AgentTool
 from manus.calls.result import Observation
-from manus.calls.session import Resource
+from manus.calls.session import EVERYTHING, Resource
 from manus.graph import build_agent
 from manus.state.messages import FAILED
 from tests.helpers import tools
@@ -41,8 +41,8 @@ class Steer(AgentTool):
     description: str = "Steer."
     args_schema: type[tools.LineArgs] = tools.LineArgs
 
-    def relies_on(self, args: dict[str, Any]) -> frozenset[Resource]:
-        return frozenset({Resource(f"program/{args['path']}")})
+    def resources(self, args: dict[str, Any]) -> frozenset[Resource]:
+        return frozenset({Resource(EVERYTHING), Resource(f"program/{args['path']}")})
 
     async def observe(self, **_: Any) -> Observation:
         return Observation("Steered.")

@@ -18,10 +18,16 @@ from langchain_core.messages import (
 from manus.config.model_settings import ModelSettings
 from manus.models.chat_models import build_model
 from manus.models.tokens import calibrate, estimate_message, estimate_text, get_window, learn_window
-from manus.nodes.context.compaction import existing_notes, replace_with_notes, select_evicted
+from manus.nodes.context.compaction import (
+    compaction_limit,
+    existing_notes,
+    replace_with_notes,
+    select_evicted,
+)
 from manus.nodes.context.summarizer import format_notes, parse_notes, truncate_notes
 from manus.nodes.context.truncation import ContextWindow, RenderedHistory, fit_messages
 from manus.nodes.context.turns import SUMMARY
+from manus.state.agent import Compaction
 from manus.state.errors import ContextOverflowError
 from manus.state.history import append_messages
 from manus.workspace.workspace import Workspace
@@ -232,3 +238,22 @@ def test_rejected_sizes_and_server_counts_are_learned_from(
             assert get_window(endpoint) == window, "less than the rejected size"
     assert calibrate(1.0, 1_000, 1_500) == 1.5
     assert calibrate(1.5, 1_000, 10) == 1.5, "it counts something else"
+
+
+LIMITS: list[tuple[int | None, float]] = [
+    (None, 600),  # the first compaction: the setting
+    (200, 600),  # much was freed: the setting again
+    (700, 800),  # little was freed: half of what is left must fill up first
+    (880, 890),
+]
+
+
+@pytest.mark.parametrize(("size", "limit"), LIMITS)
+def test_a_compaction_that_freed_little_is_not_repeated_at_once(
+    size: int | None, limit: float
+) -> None:
+    window = ContextWindow(1000, around=50, room=950, factor=1.0, full=900, vision=False)
+    compaction = None if size is None else Compaction(count=1, evicted=4, at="m", size=size)
+    assert compaction_limit(0.6, compaction, window) == limit
+    if size is not None:
+        assert limit > size, "the next step is never compacted again"

@@ -82,7 +82,7 @@ async def fit_history(
     are replaced by notes; with `tight`, all turns but the newest.
     """
     rendered = await active_run.rendered_history.render(history.messages, window)
-    limit = _compaction_limit(history, active_run, window)
+    limit = compaction_limit(active_run.settings.compaction.compact_at, history.compaction, window)
     if not tight and _next_size(rendered, history.compaction, window) < limit:
         return rendered
     sizes = [window.count([message]) for message in rendered]
@@ -97,14 +97,14 @@ async def fit_history(
     return await active_run.rendered_history.render(history.messages, window)
 
 
-def _compaction_limit(
-    history: ThreadHistory, active_run: ActiveRun, window: ContextWindow
+def compaction_limit(
+    compact_at: float, compaction: Compaction | None, window: ContextWindow
 ) -> float:
     """Return the size of a request at which the history is compacted."""
-    limit = min(active_run.settings.compaction.compact_at * window.size, window.full)
-    if history.compaction is not None:
+    limit = min(compact_at * window.size, window.full)
+    if compaction is not None:
         # a compaction that freed little must not be repeated at every step
-        limit = max(limit, (history.compaction["size"] + window.full) / 2)
+        limit = max(limit, (compaction["size"] + window.full) / 2)
     return limit
 
 

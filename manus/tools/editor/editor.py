@@ -315,10 +315,6 @@ class _UndoStore:
             return command, (before if existed else None), after
         return None
 
-    def get_last_time(self) -> float:
-        """Return the time of the newest record; 0 if there is none."""
-        return max((file.stat().st_mtime for file in self._newest_first()[:1]), default=0.0)
-
     def drop(self) -> None:
         """Remove the newest record."""
         for file in self._newest_first()[:1]:

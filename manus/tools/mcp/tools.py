@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 from pydantic import Field
 from typing_extensions import override
 
-from manus.calls.base import AgentTool
+from manus.calls.base import AgentTool, Approval
 from manus.calls.catalog import Catalog
 from manus.calls.result import Image, Observation
 from manus.calls.session import EVERYTHING, Resource, Session
@@ -50,46 +50,32 @@ class McpTool(AgentTool):
     """The definition sent by the server."""
     logs_writes: ClassVar[bool] = False  # the server has its own access to files
 
-    @property
-    @override
-    def origin(self) -> str:
-        return str(self.server.source)
-
-    @property
-    @override
-    def raw_description(self) -> str:
-        return describe(self.definition, self.server.name)
-
     @override
     def resources(self, args: dict[str, Any]) -> frozenset[Resource]:
-        return frozenset({Resource(EVERYTHING, write=not self.read_only(args))})
-
-    @override
-    def relies_on(self, args: dict[str, Any]) -> frozenset[Resource]:
-        hints = self.definition.annotations
-        is_reading = self.read_only(args) or bool(hints and hints.read_only_hint)
-        return frozenset({Resource(f"mcp/{self.server.name}", write=not is_reading)})
+        state = Resource(f"mcp/{self.server.name}", write=not self._only_reads(args))
+        return frozenset({Resource(EVERYTHING, write=not self.read_only(args)), state})
 
     @override
     def read_only(self, args: dict[str, Any]) -> bool:
         return self.definition.name in self.server.settings.read_only
 
     @override
-    def leaves(self, args: dict[str, Any]) -> str:
+    def approval(self, args: dict[str, Any]) -> Approval:
         # the server's own `readOnlyHint` does not count: arguments may carry data to it
-        if self.server.settings.trust or self.read_only(args):
-            return ""
-        return f"the MCP server `{self.server.name}` may change something"
-
-    @override
-    def sends_to(self, args: dict[str, Any]) -> tuple[str, ...]:
-        is_trusted = self.server.settings.trust or not args
-        return () if is_trusted else (f"mcp_{self.server.name}",)
+        is_trusted = self.server.settings.trust
+        may_change = not (is_trusted or self.read_only(args))
+        return Approval(
+            f"the MCP server `{self.server.name}` may change something" if may_change else "",
+            hosts=() if is_trusted or not args else (f"mcp_{self.server.name}",),
+        )
 
     @override
     def acts_outside(self, args: dict[str, Any]) -> bool:
+        return not self._only_reads(args)
+
+    def _only_reads(self, args: dict[str, Any]) -> bool:
         hints = self.definition.annotations
-        return not (self.read_only(args) or (hints is not None and hints.read_only_hint))
+        return self.read_only(args) or bool(hints and hints.read_only_hint)
 
     @override
     async def observe(self, *_: Any, **arguments: Any) -> Observation:
@@ -160,6 +146,8 @@ def _to_tool(
         description=framed(description[:_MAX_DESCRIPTION], server.source),
         args_schema={"properties": {}, **schema, "type": "object"},
         session=session,
+        origin=str(server.source),
+        raw_description=description,
         server=server,
         definition=definition,
     )

@@ -169,3 +169,21 @@ def test_random_programs(disk: Disk, seed: int) -> None:
         assert read(disk.root) == state
         states.append((disk.take("rewind"), read(disk.root)))
     assert disk.reports == []
+
+
+@pytest.mark.parametrize("theirs", [False, True])
+def test_a_file_that_somebody_else_changed_between_two_calls_is_kept(
+    disk: Disk, theirs: bool
+) -> None:
+    path = disk.path("a.txt")
+    path.write_text("before")
+    start = disk.take("outside")
+    path.write_text("by a call")
+    disk.take()
+    path.write_text("a person's edit")
+    disk.take("outside")
+    path.write_text("a person's edit, continued by a call")
+    disk.take()
+    disk.rewind(start, theirs=theirs)
+    expected = "before" if theirs else "a person's edit, continued by a call"
+    assert path.read_text() == expected
