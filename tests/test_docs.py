@@ -206,6 +206,7 @@ def test_python_runs(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MANUS_MODEL", f"replay:{RECORDING}")
+    monkeypatch.setenv("MANUS_APPROVE", "yolo")  # without a sandbox, commands ask
     exec(compile(code, "README.md", "exec"), {"__name__": "__main__"})
     expected = "terminated 5 model calls" if "TASK" in code else "stuck_check"
     assert expected in capsys.readouterr().out
@@ -216,6 +217,7 @@ def test_the_thread_of_the_readme_is_rewound_in_python(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MANUS_MODEL", f"replay:{RECORDING}")
+    monkeypatch.setenv("MANUS_APPROVE", "yolo")  # without a sandbox, commands ask
     [example] = [
         code for code in find_code_blocks(read_page("README.md"), "python") if "TASK" in code
     ]

@@ -90,7 +90,7 @@ def test_it_works_next_to_a_users_own_modules(python: Path, tmp_path: Path) -> N
 def test_it_contains_only_the_package(checkout: Path, python: Path) -> None:
     site = next(python.parents[1].glob("lib/python*/site-packages"))
     installed = {path.name for path in site.iterdir() if path.name not in ("needed.pth",)}
-    assert {name.split("-")[0] for name in installed} == {"manus"}
+    assert {name.split("-")[0] for name in installed} == {"manus", "manus_graph"}
     files = {path.relative_to(site) for path in (site / "manus").rglob("*") if path.is_file()}
     sources = {path.relative_to(checkout) for path in (checkout / "manus").rglob("*.*")}
     assert {path for path in files if path.suffix == ".py"} == {

@@ -23,7 +23,7 @@ CALLS: list[tuple[dict[str, Any], str]] = [
     ({"action": "click_element", "index": 1}, 'Clicked [1] button "Ask".\n- A dialog was'),
     ({"action": "get_dropdown_options", "index": 2}, 'Options of [2] combobox "Size":'),
     ({"action": "select_dropdown_option", "index": 2, "text": "XL"}, 'no option "XL"'),
-    ({"action": "input_text", "index": 3, "text": "12345"}, 'Typed "12345" into [3] textbox'),
+    ({"action": "input_text", "index": 3, "text": "12345"}, 'did not take "12345": it has another'),
     ({"action": "extract_content"}, "Text of http"),
     ({"action": "scroll_to_text", "text": "words"}, "Scrolled to the text"),
     ({"action": "click_element", "index": 99}, "[99] is not on the page"),

@@ -125,7 +125,8 @@ def play(name: str) -> int:
     )
     thread = secrets.token_hex(5)
     file = _RECORDINGS / f"{name}.jsonl"
-    args = RunOptions(thread=thread, model=f"replay:{file}", workspace=str(folder))
+    # the calls are those of our recording, in a new folder: nothing is asked without a sandbox
+    args = RunOptions(thread=thread, model=f"replay:{file}", workspace=str(folder), approve="yolo")
     code = start_run(demo.kind, args, typed_request(demo.request), settings)
     words = [thread, "-o", str(folder / "report.html"), *["--open"] * has_desktop()]
     report.main(words, "manus report", standalone_mode=False)
