@@ -26,6 +26,7 @@ from manus.nodes.exchange.lost_calls import report_lost_calls
 from manus.nodes.exchange.model_request import ask_model, prepare_reply
 from manus.nodes.exchange.notes import StepNotes, build_notes
 from manus.nodes.exchange.stop_conditions import final_update, last_text
+from manus.nodes.held_question import ask_about_held_files
 from manus.nodes.wrapping import ModelAnswer, ModelStep
 from manus.state.agent import AgentState, Run
 from manus.state.closing import close_history, without_closings
@@ -47,6 +48,7 @@ async def think(
     """Ask the model for the next step and append its message to the history."""
     active_run = get_active_run(config)
     emit = runtime.stream_writer
+    await ask_about_held_files(active_run.session)
     if active_run.uses_mcp:
         await load_mcp_tools(active_run.catalog, active_run.session)
     received: list[AnyMessage] = []

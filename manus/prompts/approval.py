@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from manus.prompts.visible import host_name, visible
 
@@ -35,6 +35,21 @@ UNCONFINED = "no sandbox confines it, so it can read and change all your files"
 NOTHING_TO_EDIT = (
     'The edit names no arguments: write those to change as JSON, such as `edit {"path": "b.txt"}`.'
 )
+
+
+def held_files(texts: Mapping[str, str], problem: str) -> str:
+    """Return the question about files that programs of the run have written, with their content."""
+    blocks = []
+    for name, text in texts.items():
+        lines = "\n".join(f"  │ {line}" for line in visible(text).split("\n"))
+        blocks.append(f"{visible(name)}\n{lines}")
+    before = f"{problem}\n\n" if problem else ""
+    return (
+        f"{before}May these files be in your workspace? The run's programs have written them, and "
+        "your editor, shell or git would start what they contain, so they were taken out.\n"
+        + "\n".join(blocks)
+        + "\nAnswer `yes`, or `no` (`manus held` brings them back later)."
+    )
 
 
 def sets_git_config(lines: Sequence[str]) -> str:

@@ -46,8 +46,9 @@ log = logging.getLogger("manus")
 _MARKS = "looks"
 _MAX_NAMED = 5
 _TAKEN = (
-    "\n[taken out, since programs outside the sandbox would start it: {names}. `manus held` brings "
-    "it back; to write such a file, use `str_replace_editor`, which asks the user]"
+    "\n[taken out, since programs outside the sandbox would start it: {names}. The user decides "
+    "whether it comes back (`manus held`); to write such a file, use `str_replace_editor`, which "
+    "asks first]"
 )
 _UNSEEN = "\n[could not be looked at for files that start programs: {names}]"
 

@@ -78,10 +78,8 @@ def scan(root: Path, own_folder: Path, known: Mapping[str, StartFile]) -> Scan:
     listing = list_workspace(root, own_folder, limit=float("inf"))
     entries = [*listing.repositories, *_find_hidden_submodules(root, listing)]
     repositories = tuple(find_repository(root / name, root) for name in sorted(set(entries)))
-    folders = {""}
-    for name in listing.repositories:
-        folders.update(map(str, Path(name).parents))
-    folders.discard(".")
+    parents = {str(parent) for name in listing.repositories for parent in Path(name).parents}
+    folders = frozenset({""} | parents - {"."})
     files: dict[str, StartFile] = {}
     unseen = []
     for path, reason in listing.skipped.items():

@@ -7,10 +7,10 @@ patterns; what programs in a sandbox write to one of either kind is looked at.
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from fnmatch import translate
-from pathlib import PurePosixPath
 
 PRIVATE = ".manus"
 """The agent's own records in a workspace."""
@@ -70,9 +70,10 @@ def is_protected(path: str) -> bool:
     The check is case-insensitive, like some file systems. Texts for agents (`AGENTS.md`) are not
     protected, since agents are asked to write them, and the diff shows them.
     """
-    parts = PurePosixPath(path.lower()).parts
-    if not parts:
-        return False
+    # each file of a workspace is compared: a `Path` would take most of the time of a look
+    parts = path.lower().split("/")
+    if "" in parts or "." in parts:
+        parts = [part for part in parts if part not in ("", ".")] or [""]
     if not _FOLDERS.isdisjoint(parts):
         return True
     name = parts[-1]
@@ -81,17 +82,29 @@ def is_protected(path: str) -> bool:
     return bool(_FILE.match(name) or _PATH.match("/".join(parts)))
 
 
-def starts_by_itself(path: str, folders: Collection[str]) -> bool:
+def starts_by_itself(path: str, folders: frozenset[str]) -> bool:
     """Return whether a file may be started by another program that the user runs.
 
     It matches a pattern, or it is, or is in, an entry that begins with a dot and is not inert, in
     one of `folders`: the workspace's root (empty), and the folders above a git directory.
     """
-    for folder, name in _iterate_dot_entries(path):
-        if folder in folders and not _is_inert(name.lower()):
-            return True
-    name = path.rpartition("/")[2]
-    return name != ".gitmodules" and is_protected(path)
+    folder, _, name = path.rpartition("/")
+    if _starts_as_a_whole(folder, folders):
+        return True
+    name = name.lower()
+    if name[:1] == "." and folder in folders and not _is_inert(name):
+        return True
+    if name == ".gitmodules" or name.endswith(_EXAMPLES):
+        return False
+    return name in _FOLDERS or _FILE.match(name) is not None
+
+
+@functools.lru_cache(10_000)
+def _starts_as_a_whole(folder: str, folders: frozenset[str]) -> bool:
+    """Return whether each file below a folder may be started."""
+    entries = _iterate_dot_entries(folder)
+    is_dot_entry = any(top in folders and not _is_inert(name.lower()) for top, name in entries)
+    return is_dot_entry or not _FOLDERS.isdisjoint(folder.lower().split("/"))
 
 
 def _iterate_dot_entries(path: str) -> Iterator[tuple[str, str]]:

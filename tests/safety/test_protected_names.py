@@ -40,9 +40,9 @@ NOT_STARTED = (
 
 @pytest.mark.parametrize(("path", "folder"), STARTED)
 def test_a_file_that_starts_by_itself(path: str, folder: str) -> None:
-    assert starts_by_itself(path, {"", folder})
+    assert starts_by_itself(path, frozenset({"", folder}))
 
 
 @pytest.mark.parametrize(("path", "folder"), NOT_STARTED)
 def test_a_file_that_does_not(path: str, folder: str) -> None:
-    assert not starts_by_itself(path, {"", folder})
+    assert not starts_by_itself(path, frozenset({"", folder}))

@@ -253,7 +253,7 @@ def _restore_files(file: ThreadFile, root: Path, imported: Imported, with_dotfil
     """Write the files into a new or empty folder. Blocking."""
     entries = _read_entries(file)
     if not with_dotfiles:
-        imported.started = [path for path in entries if starts_by_itself(path, {""})]
+        imported.started = [path for path in entries if starts_by_itself(path, frozenset({""}))]
     for path in imported.started:
         del entries[path]
     if root.exists() and (not root.is_dir() or any(root.iterdir())):

@@ -1,0 +1,68 @@
+"""Ask a person who is present about the files that a look has taken out of the workspace, once."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from pathlib import Path
+
+from manus.calls.approval import APPROVE
+from manus.calls.decisions import ask_person, hitl_question, read_answer
+from manus.calls.session import Session
+from manus.prompts import approval as prompts
+from manus.sandbox.held_files import bring_back, list_unasked, note_asked
+from manus.state.errors import UsageError
+
+_NAME = "bring_back"
+_MAX_SHOWN = 2_000
+"""Characters of one file in the question."""
+
+
+async def ask_about_held_files(session: Session) -> None:
+    """Ask whether held files may be in the workspace, and bring them back after a yes.
+
+    Nobody is asked in an unattended run: then `manus held` lists them.
+
+    Raises:
+        GraphInterrupt: there is no answer yet.
+    """
+    if not session.settings.interactive:
+        return
+    files = await asyncio.to_thread(list_unasked, session.workspace.records)
+    if not files:
+        return
+    texts = {name: await asyncio.to_thread(_read, copy) for name, copy in files.items()}
+    answer = problem = ""
+    while answer not in ("once", "no"):
+        text = prompts.held_files(texts, problem)
+        question = hitl_question(
+            APPROVE,
+            _NAME,
+            {"files": list(files)},
+            text,
+            ["approve", "reject"],
+            call="",
+            subject=text,
+        )
+        answer, problem = read_answer(ask_person(session, question), _NAME, scopes=())
+    if answer == "once":
+        await asyncio.to_thread(_bring_back, session, files)
+    await asyncio.to_thread(note_asked, session.workspace.records)
+
+
+def _read(copy: Path) -> str:
+    text = copy.read_bytes()[: _MAX_SHOWN + 1].decode("utf-8", "replace")
+    return (
+        text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}\n… ({copy.stat().st_size} bytes)"
+    )
+
+
+def _bring_back(session: Session, files: dict[str, Path]) -> None:
+    workspace = session.workspace
+    for name, copy in files.items():
+        content = copy.read_bytes()
+        try:
+            bring_back(workspace.root, name, copy)
+        except UsageError:  # a link, or not writable: it stays held
+            continue
+        workspace.approved_writes[workspace.root / name] = hashlib.sha256(content).hexdigest()
