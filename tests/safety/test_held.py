@@ -21,7 +21,7 @@ SANDBOXES = pytest.mark.sandboxes("bubblewrap", "landlock")
 
 async def answer(agent: ScriptedAgent, outcome: Any, words: str) -> Any:
     [question] = outcome.questions
-    value = Command(resume={question.id: words})
+    value: Command[Any] = Command(resume={question.id: words})
     return await agent.invoke(value, interactive=True)
 
 
