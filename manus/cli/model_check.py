@@ -220,7 +220,8 @@ async def _request_call(model: Any, endpoint: ModelSettings) -> AIMessage | None
     """Return the reply that calls the tool, if there is one; send the result as an agent does."""
     from langchain_core.messages import HumanMessage, SystemMessage, ToolMessage
 
-    from manus.models.endpoint_call import ModelRequest, ask_endpoint
+    from manus.models.endpoint_call import ask_endpoint
+    from manus.models.model_request import ModelRequest
 
     request: list[BaseMessage] = [SystemMessage("You work with tools."), HumanMessage(_REQUEST)]
     model_request = ModelRequest("main", request, [_TOOL], "auto", quiet=True)

@@ -22,21 +22,16 @@ from langgraph.config import get_stream_writer
 from manus.config.model_settings import ModelSettings
 from manus.config.provider_table import DEFAULT_MODEL
 from manus.models.chat_models import build_model
-from manus.models.endpoint_call import ModelRequest, RequestCache, ask_endpoint
+from manus.models.endpoint_call import ask_endpoint
 from manus.models.errors import ErrorFacts, ReplyFaultError
 from manus.models.ledger import UsageLedger
+from manus.models.model_request import ModelRequest, RequestCache
 from manus.models.prices import Pricing
 from manus.models.providers import build_endpoint, get_address
 from manus.models.recording import Recorder
 from manus.models.retry import with_retries
 from manus.models.server_window import ModelServer
-from manus.models.tokens import (
-    TOKENS,
-    cache_tokens,
-    calibrate,
-    estimate_message,
-    get_window,
-)
+from manus.models.tokens import TOKENS, cache_tokens, calibrate, estimate_message, get_window
 from manus.models.window_watch import (
     check_reply,
     find_server,
@@ -138,9 +133,7 @@ class ModelClient:
 
     def get_chat_model(self, endpoint: ModelSettings) -> BaseChatModel | None:
         """Return the chat model of an endpoint without its wrappers; None if not built yet."""
-        caller_model = None
-        if self.caller_model is not None:
-            caller_model = self._caller_model_at(endpoint)
+        caller_model = self._caller_model_at(endpoint)
         if caller_model is not None:
             return chat_model_in(caller_model)
         return self.chat_models.get(endpoint)
@@ -263,9 +256,7 @@ class ModelClient:
 
     async def _ask_once(self, endpoint: ModelSettings, request: ModelRequest) -> Reply:
         """Call an endpoint once; every attempt, even a failed one, needs room in the budget."""
-        model: Runnable[Any, Any] | None = self.chat_models.get(endpoint)
-        if model is None or self.caller_model is not None:
-            model = await self._model_at(endpoint)
+        model = await self._model_at(endpoint)
         if self.ledger.is_limited:
             self.ledger.check()
         start = time.monotonic()

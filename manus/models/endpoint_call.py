@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage, ToolCall
+from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import Runnable
 from langgraph.constants import TAG_NOSTREAM
 
 from manus.config.model_settings import ModelSettings
 from manus.config.provider_table import OTHER, Provider
+from manus.models.model_request import ModelRequest
+from manus.models.package_messages import adapt_to_package
 from manus.models.package_models import list_parameters, without_parameters
-from manus.models.prompted import as_plain_text, list_blocks, prompt_with_tools, with_text_calls
+from manus.models.prompted import as_plain_text, prompt_with_tools, with_text_calls
 from manus.models.providers import find_package, find_rules
 from manus.models.reasoning import (
     drop_foreign_reasoning,
@@ -35,23 +36,18 @@ from manus.models.refusals import (
     remember,
 )
 from manus.models.server_rules import ServerRules
-from manus.models.tokens import RequestSizes
 from manus.models.tool_calls import with_cut_off_calls, with_repairs
-from manus.models.tool_schemas import OfferedTools, adapt_tools
-from manus.models.valid_messages import ValidMessages, list_valid, valid_name
+from manus.models.tool_schemas import adapt_tools
+from manus.models.valid_messages import list_valid, valid_name
 from manus.models.wire_forms import (
     SERVER_RULES,
     WIRE_FORMS,
-    WireForms,
-    WireRules,
-    new_wire_forms,
     select_wire_rules,
     wire_form,
 )
 from manus.models.wrapped import chat_model_in, chat_models_in, with_tools
 from manus.state.errors import ManusError
-from manus.state.message_cache import PerHistory
-from manus.state.messages import get_text, has_calls, has_image, is_ephemeral, is_image, list_calls
+from manus.state.messages import list_calls
 from manus.state.replies import get_finish_reason
 from manus.state.text import sanitize_all
 
@@ -62,66 +58,6 @@ _ESSENTIAL = frozenset(
     {"role", "name", "content", "tool_calls", "tool_call_id", "messages", "model", "tools"}
 )
 """Fields and parameters without which there is no request."""
-
-
-class RequestCache:
-    """Per-message values, computed once, of requests that extend one another."""
-
-    def __init__(self) -> None:
-        self.sizes = RequestSizes()
-        self.images = PerHistory(has_image)
-        """Whether each message has an image."""
-        self._valid: dict[ServerRules, ValidMessages] = {}
-        self._wire_forms: dict[WireRules, WireForms] = {}
-        self._tools: tuple[Any, ServerRules, OfferedTools] | None = None
-
-    def find_valid(self, rules: ServerRules) -> ValidMessages:
-        """Return the messages as they are valid under the rules."""
-        if rules not in self._valid:
-            self._valid[rules] = ValidMessages(rules)
-        return self._valid[rules]
-
-    def find_wire_forms(self, rules: WireRules) -> WireForms:
-        """Return the messages encoded under the rules."""
-        if rules not in self._wire_forms:
-            self._wire_forms[rules] = new_wire_forms(rules)
-        return self._wire_forms[rules]
-
-    def adapt_tools(self, tools: list[dict[str, Any]] | None, rules: ServerRules) -> OfferedTools:
-        """Return the tools as they are valid under the rules; they rarely change."""
-        if self._tools is None or self._tools[0] is not tools or self._tools[1] != rules:
-            self._tools = (tools, rules, adapt_tools(tools or (), rules))
-        return self._tools[2]
-
-
-@dataclass(frozen=True, slots=True)
-class ModelRequest:
-    """A request to a model, independent of the endpoint that it is sent to."""
-
-    role: str
-    messages: Sequence[BaseMessage]
-    tools: list[dict[str, Any]] | None
-    """In OpenAI's form."""
-    tool_choice: Any
-    """`auto`, `required`, `none`, or a choice in the provider's form."""
-    quiet: bool
-    """Whether the reply is kept out of the token stream."""
-    options: Mapping[str, Any] = field(default_factory=dict)
-    """Additional keyword arguments for the chat model."""
-    streams: bool = True
-    """Whether a chat model built by the caller may stream its reply."""
-    cache: RequestCache = field(default_factory=RequestCache)
-    """Shared with the requests that this one extends."""
-
-    @property
-    def estimate(self) -> float:
-        """Return the estimated number of tokens."""
-        return self.cache.sizes.estimate(self.messages, self.tools)
-
-    @property
-    def has_images(self) -> bool:
-        """Return whether any message has an image."""
-        return any(self.cache.images.list_values(self.messages))
 
 
 IS_SYNC = ContextVar("manus_is_sync", default=False)
@@ -382,72 +318,3 @@ def _sanitize_message(message: AIMessage) -> AIMessage:
     for call in list_calls(message):
         call.update(sanitize_all(call))
     return message
-
-
-def adapt_to_package(
-    request: Sequence[BaseMessage],
-    package: Provider,
-    *,
-    with_tools: bool,
-    model: Any = None,
-) -> list[BaseMessage]:
-    """Return the request as a provider's package needs it; leave its messages unchanged."""
-    if not with_tools and package.wants_tools and any(map(has_calls, request)):
-        request = as_plain_text(request)  # calls are refused where no tools are offered
-    messages = [_with_object_arguments(message) for message in request]
-    return with_cache_marks(messages, package, str(getattr(model, "model_id", "")))
-
-
-def _with_object_arguments(message: BaseMessage) -> BaseMessage:
-    """Return the message with an object as the arguments of each malformed call.
-
-    Its tool messages need a call to answer.
-    """
-    if not isinstance(message, AIMessage) or not message.invalid_tool_calls:
-        return message
-    calls: list[ToolCall] = []
-    for call in list_calls(message):
-        arguments = call["args"]
-        if not isinstance(arguments, dict):
-            arguments = {"malformed_arguments": arguments}
-        calls.append(ToolCall(id=call["id"], name=call["name"] or "", args=arguments))
-    return message.model_copy(update={"tool_calls": calls, "invalid_tool_calls": []})
-
-
-def with_cache_marks(
-    request: Sequence[BaseMessage], package: Provider, model: str = ""
-) -> list[BaseMessage]:
-    """Return the request with prompt-cache marks, if the provider needs any.
-
-    Two marks: one after the system prompt (and the tools, which come before it), valid for all runs
-    of a profile; one after the history, which moves with it. The last message of a request is new
-    at each step and is not cached.
-    """
-    messages = [*request]
-    if package.mark is None or not re.search(package.marked, model):
-        return messages
-    indexes = [
-        index
-        for index, message in enumerate(messages)
-        if _can_carry_mark(message) and not is_ephemeral(message)
-    ]
-    for index in {*indexes[:1], *indexes[-1:]}:
-        messages[index] = _with_mark(messages[index], package.mark)
-    return messages
-
-
-def _with_mark(message: BaseMessage, mark: Mapping[str, Any]) -> BaseMessage:
-    """Return the message with a mark in its last block, or in a separate block after it."""
-    *before, last = list_blocks(message.content)
-    content = [*before, last, dict(mark)]
-    if "cache_control" in mark:
-        content = [*before, {**last, **mark}]
-    return message.model_copy(update={"content": content})
-
-
-def _can_carry_mark(message: BaseMessage) -> bool:
-    """Return whether a message has text and ends in a block that can carry a mark."""
-    if not get_text(message).strip():
-        return False
-    last = list_blocks(message.content)[-1]
-    return is_image(last) or (isinstance(last, dict) and last.get("type") == "text")

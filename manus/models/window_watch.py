@@ -23,7 +23,7 @@ from manus.config.provider_table import (
     PRODUCTS,
     PROVIDERS,
 )
-from manus.models.endpoint_call import ModelRequest
+from manus.models.model_request import ModelRequest
 from manus.models.providers import get_address
 from manus.models.server_window import (
     SMALL,

@@ -31,8 +31,8 @@ from manus.config.run_settings import RunSettings, resolve_settings
 from manus.config.settings import VISION, load_settings
 from manus.config.trust import INSTRUCTIONS, approved_rules
 from manus.models.client import ModelClient
-from manus.models.endpoint_call import RequestCache
 from manus.models.ledger import UsageLedger, check_prices
+from manus.models.model_request import RequestCache
 from manus.models.prices import find_price
 from manus.models.providers import build_endpoint, select_endpoint
 from manus.models.recording import Recorder

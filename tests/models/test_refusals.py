@@ -10,7 +10,8 @@ from langchain_openai import ChatOpenAI
 
 from manus.config.model_settings import ModelSettings
 from manus.models.chat_models import build_model
-from manus.models.endpoint_call import ModelRequest, ask_endpoint
+from manus.models.endpoint_call import ask_endpoint
+from manus.models.model_request import ModelRequest
 from manus.models.providers import find_rules
 from manus.models.refusals import MAX_CHANGES, WORDS, SentRequest, find_change, learned_words
 from manus.models.server_rules import ServerRules

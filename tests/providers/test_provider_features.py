@@ -16,7 +16,9 @@ from manus.config import provider_table
 from manus.config.settings import load_settings
 from manus.graph import build_agent
 from manus.models.chat_models import build_model
-from manus.models.endpoint_call import ModelRequest, ask_endpoint, with_cache_marks
+from manus.models.endpoint_call import ask_endpoint
+from manus.models.model_request import ModelRequest
+from manus.models.package_messages import with_cache_marks
 from manus.state.messages import ephemeral, readable_thoughts
 from tests.helpers.agent import TESTER
 from tests.providers.conftest import PROVIDERS, ProvidedAgent, scripted
