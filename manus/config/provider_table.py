@@ -318,7 +318,8 @@ PRODUCTS = {
         "library",
         "start Ollama with OLLAMA_CONTEXT_LENGTH={wanted}, or give the model's Modelfile "
         "`PARAMETER num_ctx {wanted}`",
-        "in Ollama, use a model whose page lists `tools`, or give its Modelfile a TEMPLATE with tools",
+        "in Ollama, use a model whose page lists `tools`, or give its Modelfile a TEMPLATE with "
+        "tools",
         ("/api/ps", "models", "context_length"),  # docs.ollama.com/api
         11434,
         "OLLAMA_HOST",
