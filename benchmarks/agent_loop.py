@@ -8,49 +8,23 @@ from __future__ import annotations
 import asyncio
 import sys
 from pathlib import Path
-from typing import Any
 
 from langchain_core.runnables import RunnableConfig
-from pydantic import BaseModel, Field
 
 from manus.cli import startup
 
 startup.load()  # as the command line does at startup
 
-from benchmarks.task import NEXT, SYSTEM, observation, request  # noqa: E402
-from manus.calls.base import AgentTool, Arguments  # noqa: E402
-from manus.calls.result import Observation  # noqa: E402
-from manus.calls.session import Resource  # noqa: E402
+from benchmarks.task import NEXT, SYSTEM, look, request  # noqa: E402
 from manus.config.context import Context  # noqa: E402
 from manus.config.profile import Profile  # noqa: E402
 from manus.graph import build_agent  # noqa: E402
 from manus.threads.sqlite import open_sqlite  # noqa: E402
 
-
-class LookArgs(Arguments):
-    """Arguments of `look`."""
-
-    place: str = Field(description="Where to look")
-
-
-class Look(AgentTool):
-    """Answers with a kilobyte. It counts as having an effect, so each call is journaled."""
-
-    name: str = "look"
-    description: str = "Look at a place."
-    args_schema: type[BaseModel] = LookArgs
-
-    def resources(self, args: dict[str, Any]) -> frozenset[Resource]:
-        return frozenset()
-
-    async def observe(self, place: str, **_: Any) -> Observation:
-        return Observation(observation(place))
-
-
 PROFILE = Profile(
     name="bench",
     description="",
-    tools=(Look,),
+    tools=(look,),
     system_prompt=SYSTEM,
     next_step_prompt=NEXT,
     max_steps=10_000,

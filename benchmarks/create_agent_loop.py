@@ -8,17 +8,10 @@ from typing import Any
 
 from langchain.agents import create_agent
 from langchain_core.runnables import RunnableConfig
-from langchain_core.tools import tool
 from langchain_openai import ChatOpenAI
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
-from benchmarks.task import SYSTEM, observation, request
-
-
-@tool
-async def look(place: str) -> str:
-    """Look at a place."""
-    return observation(place)
+from benchmarks.task import SYSTEM, look, request
 
 
 async def main(base_url: str, database: str, names: list[str]) -> None:

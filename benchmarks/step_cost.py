@@ -2,11 +2,11 @@
 
     python -m benchmarks.step_cost [--steps 10,50,200,400] [--repeat 3]
 
-Both sides use the same scripted server without latency, the same prompt and tool, and observations
-of one kilobyte. The server measures a step: from the last byte of its reply to the last byte of
-the next request. The agent's side includes checkpoints in SQLite with `durability="sync"`, the
-journal around the tool call, and loop detection. LangChain's `create_agent` has the same
-checkpoints.
+All sides use the same scripted server without latency, the same prompt, and the same tool: a plain
+function, as a user writes it, whose observations have one kilobyte. The server measures a step:
+from the last byte of its reply to the last byte of the next request. The agent's side includes
+checkpoints in SQLite with `durability="sync"`, the journal around the tool call, the record of the
+workspace's files, and loop detection. LangChain's `create_agent` has the same checkpoints.
 """
 
 from __future__ import annotations

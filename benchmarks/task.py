@@ -30,6 +30,11 @@ def observation(place: str) -> str:
     return " ".join(random.Random(place).choices(_WORDS, k=145))[:1024]
 
 
+def look(place: str) -> str:
+    """Look at a place."""
+    return observation(place)
+
+
 def request(name: str) -> str:
     """Return the request of a run, which contains its name, steps and latency."""
     return f"Look at every item: {name}."

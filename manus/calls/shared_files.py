@@ -9,6 +9,7 @@ informed about versions of other steps in the observation of its next call.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import itertools
 import re
@@ -167,9 +168,10 @@ class StepFiles:
         changed = {}
         for path in paths[:_MAX_CHANGED]:
             fingerprint = hash_file(self.shared.root / path)
-            if fingerprint:
+            with contextlib.suppress(OSError):  # it has just been deleted
                 changed_at = (self.shared.root / path).lstat().st_ctime_ns
-                changed[path] = _FileChange(fingerprint, changed_at)
+                if fingerprint:
+                    changed[path] = _FileChange(fingerprint, changed_at)
         return changed
 
     def _find_changed_while_paused(self) -> list[str]:

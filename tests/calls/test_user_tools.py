@@ -16,6 +16,7 @@ from manus.calls.session_sandbox import get_sandbox
 from manus.config.safety_settings import SandboxSettings
 from manus.config.settings import Settings
 from manus.sandbox import bubblewrap
+from manus.sandbox.environment import tools
 from manus.sandbox.environment.report import report_tools
 from manus.tools.bash import Bash
 from manus.tools.python_execute import PythonExecute
@@ -264,3 +265,22 @@ async def test_a_server_of_the_user_is_not_found_in_the_workspace(
     sandbox = await get_sandbox(session)
     started = sandbox.confine(["python"], {"PATH": "/usr/bin:/bin"}, root, is_user_program=True)
     assert started.environment["PATH"] == "/usr/bin:/bin"
+
+
+def test_links_that_disappear_while_they_are_read_are_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As those in the system's folders, while a package manager installs something."""
+    links = tmp_path / "links"
+    links.mkdir()
+    (tmp_path / "opt").mkdir()
+    for number in range(50):
+        (tmp_path / "opt" / str(number)).write_text("")
+        (links / str(number)).symlink_to(tmp_path / "opt" / str(number))
+    monkeypatch.setattr(tools, "_SYSTEM_LINKS", (str(links),))
+    monkeypatch.setattr(tools, "_OPT", tmp_path / "opt")
+    targets = tools._iterate_targets_in_opt()
+    assert next(targets).parent == tmp_path / "opt"
+    for link in links.iterdir():
+        link.unlink()
+    assert list(targets) == []

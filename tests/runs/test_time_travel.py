@@ -207,7 +207,9 @@ async def test_a_killed_rewind_is_completed_by_who_uses_the_thread_next(
     assert (root / "data" / "a.csv").read_text() == "mine, after the kill"
 
 
-async def test_what_is_not_recorded_is_named(agent: ScriptedAgent, store: Store) -> None:
+async def test_what_is_not_recorded_is_named(
+    agent: ScriptedAgent, store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
     root = agent.workspace
     (root / "node_modules" / "x").mkdir(parents=True)
     (root / "node_modules" / "x" / "index.js").write_text("x")
@@ -221,6 +223,7 @@ async def test_what_is_not_recorded_is_named(agent: ScriptedAgent, store: Store)
     first, second = agent.server.requests[-1].tool_results.values()
     assert "a rewind cannot restore it: node_modules." in first
     assert "cannot restore it: large.bin." in second
+    assert "cannot restore it: node_modules, large.bin." in caplog.text  # at the end of the run
     steps = await history(store, "t")
     assert steps[1].files == ("a.txt", "node_modules (not recorded)")
     assert (await rewind(store, "t", to=1)).failed.keys() == {"large.bin"}

@@ -7,6 +7,7 @@ blocking.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import re
@@ -157,11 +158,12 @@ def _iterate_targets_in_opt() -> Iterator[Path]:
     """Yield the programs in `/opt` that links in the system's folders lead to."""
     for folder in _SYSTEM_LINKS:
         for link in os.scandir(folder) if Path(folder).is_dir() else ():
-            # hundreds of links; resolving one costs more than reading it
-            if link.is_symlink() and "opt/" in os.readlink(link.path):  # noqa: PTH115
-                target = Path(os.path.realpath(link.path))
-                if target.is_relative_to(_OPT):
-                    yield target
+            with contextlib.suppress(OSError):  # a package manager has just replaced it
+                # hundreds of links; resolving one costs more than reading it
+                if link.is_symlink() and "opt/" in os.readlink(link.path):  # noqa: PTH115
+                    target = Path(os.path.realpath(link.path))
+                    if target.is_relative_to(_OPT):
+                        yield target
 
 
 def _expose_target(target: Path) -> ExposedPaths:

@@ -40,6 +40,7 @@ class ThreadFiles:
         self._is_head_loaded = False
         self.writes = open_write_log(recorder.folder, self._ref)
         """The changes by calls and programs of the thread that are not in a snapshot yet."""
+        self._unrecorded: dict[str, None] = {}
         self._lock = asyncio.Lock()
 
     @asynccontextmanager
@@ -80,6 +81,7 @@ class ThreadFiles:
     def describe_unrecorded(self) -> str:
         """Return a note on files that calls have changed and a rewind cannot restore; or empty."""
         names = self._recorder.find_unrecorded(self.writes)
+        self._unrecorded |= dict.fromkeys(names)
         return f"\n[{describe_unrecorded(names)}]" if names else ""
 
     async def describe_changes_in_doubt(self, before: str) -> str:
@@ -115,7 +117,10 @@ class ThreadFiles:
         return restored
 
     async def close(self) -> None:
-        """Record what calls have changed since the last snapshot."""
+        """Record what calls have changed since the last snapshot, and report what cannot be."""
+        if self._unrecorded:
+            self._recorder.notify(describe_unrecorded([*self._unrecorded]))
+            self._unrecorded.clear()
         async with self._lock:
             if self.writes:
                 await self._take("the end of a run", ())

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import subprocess
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -134,3 +136,35 @@ def test_snapshots_inside_the_workspace_are_not_recorded(root: Path) -> None:
     files = SnapshotRecorder(root, root / "state" / "snapshots")
     first = take(files)
     assert take(files, first) == first
+
+
+def test_several_threads_create_the_store_at_once(root: Path) -> None:
+    ready = threading.Barrier(8)
+
+    def record(number: int) -> str | None:
+        files = SnapshotRecorder(root, root.parent / "snapshots")
+        ready.wait()
+        return files.take(make_ref(str(number)), "", Known("agent"), "x")
+
+    with ThreadPoolExecutor(8) as pool:
+        snapshots = [*pool.map(record, range(8))]
+    assert all(snapshots)
+
+
+@pytest.mark.parametrize("lost", ["a content", "a tree"])
+def test_what_a_damaged_store_has_lost_is_recorded_again(
+    files: SnapshotRecorder, root: Path, lost: str
+) -> None:
+    (root / "b.txt").write_text("b")
+    snapshot = take(files)
+    store = SnapshotStore.open(root.parent / "snapshots")
+    assert store is not None
+    name = read_tree(files, snapshot).entries["a.txt"].object
+    if lost == "a tree":
+        name = store._run("rev-parse", f"{snapshot}^{{tree}}").decode().strip()
+    (store.folder / "objects" / name[:2] / name[2:]).unlink()
+    again = take(SnapshotRecorder(root, root.parent / "snapshots"), snapshot)
+    assert again not in ("", snapshot)
+    entries = read_tree(files, again).entries
+    assert entries.keys() == {"a.txt", "b.txt"}
+    assert store.find_missing(entry.object for entry in entries.values()) == set()
