@@ -174,7 +174,7 @@ async def start(
             return launch()
         supervisor = await sandbox.supervise()
         process = launch() if supervisor is None else await supervisor.start(launch)
-        sandbox.register(process)
+        sandbox.programs.register(process)
         return process
     except OSError as error:
         raise ToolUnavailableError(

@@ -9,10 +9,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import signal
 import socket
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -20,19 +18,16 @@ from types import MappingProxyType
 from manus.config.safety_settings import SandboxSettings
 from manus.sandbox import bubblewrap, landlock, seccomp
 from manus.sandbox.availability import SandboxKind, select_sandbox
-from manus.sandbox.child import Child
 from manus.sandbox.confined import Confined
 from manus.sandbox.egress_proxy import EgressProxy
 from manus.sandbox.environment.exposure import ExposedPaths, join, select_readable_folders
+from manus.sandbox.environment.links import link_browsers, link_user_packages
 from manus.sandbox.environment.tools import (
     UserTools,
-    find_playwright_browsers,
     find_rehash_programs,
-    find_user_packages,
     find_user_tools,
 )
 from manus.sandbox.failure_notes import describe_denials, describe_incidents
-from manus.sandbox.freeze import send, stop
 from manus.sandbox.git_config import ConfigChange, apply_change
 from manus.sandbox.git_data import mount_read_only, mount_writable
 from manus.sandbox.git_settings import GIT_CONFIG_VARIABLE, copy_git_settings
@@ -44,6 +39,7 @@ from manus.sandbox.loopback import connect_to_program
 from manus.sandbox.mounts import Mount, sort_mounts
 from manus.sandbox.network import Network
 from manus.sandbox.own_code import find_own_code
+from manus.sandbox.programs import Programs
 from manus.sandbox.supervisor import WriteObserver, WriteSupervisor
 from manus.state.errors import ToolUnavailableError
 from manus.workspace.workspace import PRIVATE
@@ -95,12 +91,7 @@ class Sandbox:
         self._workspace = workspace
         self._look = look
         """Looks at files that start programs outside; None without a sandbox."""
-        self._programs: list[Child] = []
-        """The programs in the sandbox; some may have ended."""
-        self._closed: dict[bool, dict[Path, int]] = {}
-        """What was read-only for the newest programs, by whether they may write git's data."""
-        self._frozen: frozenset[int] | None = frozenset()
-        """The processes that stay stopped until the next call; None if programs are running."""
+        self.programs = Programs(_IDLE_PROCESSES.get(kind, 0), look)
         self._home = home
         self._proxy = proxy
         self.proxy_server: asyncio.Server | None = None
@@ -115,8 +106,8 @@ class Sandbox:
                 self._filter = str(home.path / "filter")
                 Path(self._filter).write_bytes(rules)
         if home is not None:
-            _link_user_packages(home.path / "home")
-            _link_browsers(home.path / "home")
+            link_user_packages(home.path / "home")
+            link_browsers(home.path / "home", os.environ)
             copy_git_settings(workspace, home.path / "home" / ".gitconfig", os.environ)
 
     def confine(
@@ -141,7 +132,9 @@ class Sandbox:
             writes_git: the program may change repositories, except for what starts programs.
         """
         tools = find_user_tools(self._workspace, os.environ)
-        if not is_user_program:
+        if is_user_program:
+            self.programs.has_servers = True
+        else:
             environment = tools.apply_to(environment)
         if self._home is None:
             return Confined(tuple(argv), environment)
@@ -216,10 +209,7 @@ class Sandbox:
                 closed += self._look.list_patterns()
         mounts = sort_mounts([*(Mount(path, is_writable=False) for path in closed), *git_mounts])
         read_only = [path for path, is_writable in mounts if not is_writable]
-        inodes = {path: path.stat().st_ino for path in read_only}
-        if (earlier := self._closed.get(writes_git)) is not None:  # of programs that still run
-            inodes = dict(inodes.items() & earlier.items())
-        self._closed[writes_git] = inodes
+        self.programs.note_closed(read_only, writes_git=writes_git)
         return mounts
 
     @property
@@ -296,58 +286,9 @@ class Sandbox:
         if self._look is not None:
             self._look.accept_file(change.file)
 
-    def register(self, process: Child) -> None:
-        """Record a program that has been started in the sandbox."""
-        self._programs = [each for each in self._programs if each.returncode is None]
-        self._programs.append(process)
-
     async def connect_to_program(self, port: int) -> socket.socket | None:
         """Connect to a server of the programs on loopback; return None if there is none."""
-        return await asyncio.to_thread(connect_to_program, self._list_roots(), port)
-
-    def _list_roots(self) -> list[int]:
-        # a process that has not been waited for keeps its id
-        return [process.pid for process in self._programs if process.returncode is None]
-
-    @asynccontextmanager
-    async def looking(self) -> AsyncIterator[list[str]]:
-        """Look after the programs of a block at what they have written; yield a list for notes."""
-        notes = [await asyncio.to_thread(self._begin)]
-        try:
-            yield notes
-        finally:
-            work = asyncio.ensure_future(asyncio.to_thread(self._finish))
-            try:
-                notes.append(await asyncio.shield(work))
-            except asyncio.CancelledError:
-                await work
-                raise
-
-    def _begin(self) -> str:
-        """Look at what jobs have written since the last call, and resume a stopped shell."""
-        notes = ""
-        if self._frozen is None:
-            notes = self._finish()
-        elif self._look is not None:
-            self._look.accept()  # the changes of the user
-        send(self._frozen or (), signal.SIGCONT)
-        self._frozen = None
-        return notes
-
-    def _finish(self) -> str:
-        """Look while the programs are stopped, and return notes for the model. Blocking."""
-        if self._look is None:
-            return ""
-        processes = stop(self._list_roots())
-        try:
-            notes = self._look.look(self._closed.values())
-        finally:
-            if len(processes) <= _IDLE_PROCESSES.get(self.kind, 0):
-                self._frozen = processes  # a shell without jobs
-            else:
-                send(processes, signal.SIGCONT)
-        self._closed.pop(True, None)  # programs that may write git's data end with their call
-        return notes
+        return await asyncio.to_thread(connect_to_program, self.programs.roots, port)
 
     async def supervise(self) -> WriteSupervisor | None:
         """Return what starts programs and reports their writes; None if nobody is to know.
@@ -367,8 +308,7 @@ class Sandbox:
 
     async def close(self) -> None:
         """End the sandbox's services and network, and remove the programs' own folders."""
-        if self._look is not None:
-            await asyncio.to_thread(self._finish_look, self._look)
+        await asyncio.to_thread(self.programs.end)
         if self._supervisor is not None:
             await asyncio.to_thread(self._supervisor.close)
         if self.proxy_server is not None:
@@ -379,28 +319,6 @@ class Sandbox:
             await asyncio.to_thread(self.network.close)
         if self._home is not None:
             await asyncio.to_thread(self._home.close)
-
-    def _finish_look(self, look: Look) -> None:
-        """End all programs, and look for the last time. Blocking."""
-        send(stop(self._list_roots()), signal.SIGKILL)
-        if notes := look.finish():
-            log.warning("%s%s", self._workspace, notes)
-
-
-def _link_user_packages(home: Path) -> None:
-    """Let Python find packages of `pip install --user`, and install others next to them."""
-    for packages in find_user_packages(Path.home()):
-        target = home / packages.relative_to(Path.home())
-        target.mkdir(parents=True)
-        (target / "user.pth").write_text(f"{packages}\n")
-
-
-def _link_browsers(home: Path) -> None:
-    """Let Playwright find its installed browsers, and install others next to them."""
-    cache = home / ".cache" / "ms-playwright"
-    for browser in find_playwright_browsers(Path.home(), os.environ):
-        cache.mkdir(parents=True, exist_ok=True)
-        (cache / browser.name).symlink_to(browser)
 
 
 async def open_sandbox(

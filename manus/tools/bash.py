@@ -131,7 +131,7 @@ class Bash(AgentTool):
         mark = sandbox.mark
         text = request.command.encode("utf-8", "surrogatepass")  # bash reports invalid characters
         run = shell.run_with_git if request.writes_git else shell.run
-        async with sandbox.looking() as notes:
+        async with sandbox.programs.looking() as notes:
             outcome = await run(text, request.timeout)
         output = _describe(outcome, self.session.workspace, request.timeout)
         output += sandbox.describe_failures(mark, outcome.output)

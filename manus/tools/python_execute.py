@@ -71,7 +71,7 @@ class PythonExecute(AgentTool):
         python, is_own = await asyncio.to_thread(self._choose_python)
         sandbox = await get_sandbox(self.session)
         mark = sandbox.mark
-        async with sandbox.looking() as notes:
+        async with sandbox.programs.looking() as notes:
             finished = await run(
                 [python, str(script)],
                 workspace=workspace,

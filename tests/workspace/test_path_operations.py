@@ -30,6 +30,7 @@ OUTSIDE = {
     "sandbox/bubblewrap.py": "the run's own folder, before a program has started",
     "sandbox/home.py": "the run's own folder, which no other program can replace",
     "sandbox/sandbox.py": "the run's own folder, before a program has started",
+    "sandbox/environment/links.py": "the run's own folder, before a program has started",
     "sandbox/look.py": "marks in the records",
     "sandbox/git_config.py": "a copy in a temporary folder",
     "sandbox/git_settings.py": "the run's own folder, before a program has started",
@@ -44,7 +45,7 @@ OUTSIDE = {
     "runs/transfer/export.py": "the file that the user names",
     "runs/transfer/imports.py": "a new folder in which no program has run",
     "sandbox/porter.py": "files of `/proc`",
-    "tools/chart/worker.py": "runs inside the sandbox",
+    "tools/chart_worker.py": "runs inside the sandbox",
 }
 """Modules that change only what no program of a sandbox can write, and why."""
 
