@@ -45,7 +45,6 @@ OUTSIDE = {
     "runs/transfer/export.py": "the file that the user names",
     "runs/transfer/imports.py": "a new folder in which no program has run",
     "sandbox/porter.py": "files of `/proc`",
-    "tools/chart_worker.py": "runs inside the sandbox",
 }
 """Modules that change only what no program of a sandbox can write, and why."""
 
