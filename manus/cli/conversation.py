@@ -206,6 +206,9 @@ class Conversation:
     def _call_command(self, name: str, *words: str) -> None:
         """Run a command of `manus`, on this thread if it takes one."""
         if name in _ON_THREAD and not words:
+            if self._stored_thread() is None:
+                self._screen.paragraph("This conversation is empty so far.")
+                return
             words = (self._thread, *["--open"] * (name == "report" and has_desktop()))
         root = click.get_current_context().find_root().command
         root.main([name, *words], "manus", standalone_mode=False)

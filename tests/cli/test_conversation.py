@@ -22,6 +22,7 @@ def ask(terminal: Terminal, words: str, answer: str, then: str = "> ") -> None:
 def test_requests_follow_one_another_on_a_thread(manus: Program, server: ScriptedServer) -> None:
     server.script(text("**Four** of them."), text("Two are large."), text("Done."), text("Again."))
     with manus.terminal() as terminal:
+        ask(terminal, "/history", "This conversation is empty so far.")
         ask(terminal, "count the files", "Four of them.")
         ask(terminal, "which are large?", "Two are large.")
         ask(terminal, "/threads", "finished")

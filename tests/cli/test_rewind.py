@@ -393,7 +393,7 @@ def test_a_fork_in_its_own_folder(
     manus: Program, server: ScriptedServer, states: list[dict[str, object]]
 ) -> None:
     elsewhere = manus.home / "elsewhere"
-    forked = manus("fork", "t", "--at", "1", "--workspace", str(elsewhere))
+    forked = manus("fork", "t", "--to", "1", "--workspace", str(elsewhere))
     assert forked.code == 0, forked.err
     assert read(elsewhere) == states[1]
     assert read(manus.workspace) == states[3]

@@ -108,16 +108,18 @@ async def _rewind(store: Store, prefix: str, to: int | None, *, theirs: bool) ->
 @click.command()
 @click.argument("thread", required=False, type=thread_id)
 @last_option
-@click.option("--at", metavar="STEP", type=click.IntRange(0), help="The last step of the fork.")
+@click.option(
+    "--to", "--at", "to", metavar="STEP", type=click.IntRange(0), help="The last step of the fork."
+)
 @click.option("--workspace", metavar="DIR", type=_FOLDER, help="A new folder for its files.")
-def fork(thread: str | None, last: bool, at: int | None, workspace: Path | None) -> int:
+def fork(thread: str | None, last: bool, to: int | None, workspace: Path | None) -> int:
     """Continue a copy of a thread from the end of a step."""
     from manus.cli.settings import with_store
 
-    if at is None:
-        raise click.UsageError("Specify the last step of the fork: --at STEP.")
+    if to is None:
+        raise click.UsageError("Specify the last step of the fork: --to STEP.")
     prefix = resolve_thread(thread, last=last)
-    with_store(lambda store: _fork(store, prefix, at, workspace))
+    with_store(lambda store: _fork(store, prefix, to, workspace))
     return 0
 
 

@@ -110,7 +110,7 @@ class FileRewinder:
             raise UsageError(
                 f"The workspace {self._workspace.root} does not exist, so nothing was restored. "
                 "Move it back, or write the files of a step to a new folder with "
-                "`manus fork THREAD --at STEP --workspace DIR`."
+                "`manus fork THREAD --to STEP --workspace DIR`."
             )
         recorder = SnapshotRecorder(self._workspace.root, self._folder)
         recorder.notify = _refuse
