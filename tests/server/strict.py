@@ -316,6 +316,15 @@ def no_reasoning(body: Json) -> Iterator[Raw]:
             )
 
 
+def gemini_signatures(body: Json) -> Iterator[Raw]:
+    for message in body["messages"]:
+        first = next(iter(message.get("tool_calls") or ()), None)
+        if first is not None and "extra_content" not in first:
+            yield google_error(
+                "Function call is missing a thought_signature in functionCall parts."
+            )
+
+
 def wants_reasoning(body: Json) -> Iterator[Raw]:
     for message in body["messages"]:
         if message["role"] == "assistant" and "reasoning_content" not in message:
@@ -351,8 +360,12 @@ PROFILES = {
         ),
     ),
     "gemini": StrictProfile(
-        (gemini_schemas,),
-        ("ai.google.dev/api/caching#Schema", "github.com/MarkusPfundstein/mcp-obsidian/issues/21"),
+        (gemini_schemas, gemini_signatures),
+        (
+            "ai.google.dev/api/caching#Schema",
+            "github.com/MarkusPfundstein/mcp-obsidian/issues/21",
+            "ai.google.dev/gemini-api/docs/thought-signatures",
+        ),
     ),
     "azure": StrictProfile(
         (
