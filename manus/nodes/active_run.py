@@ -22,7 +22,6 @@ from langgraph.errors import GraphInterrupt
 from langgraph.types import Interrupt
 
 from manus.calls.catalog import Catalog, asks_for_mcp, build_catalog
-from manus.calls.downloads import read_downloads
 from manus.calls.session import Session
 from manus.config.context import Context
 from manus.config.model_settings import ModelSettings
@@ -38,6 +37,7 @@ from manus.models.providers import build_endpoint, select_endpoint
 from manus.models.recording import Recorder
 from manus.nodes.context.truncation import RenderedHistory
 from manus.nodes.context.turns import HistoryRepair
+from manus.nodes.open_session import is_reusable, open_files, open_session
 from manus.nodes.wrapping import AgentOptions
 from manus.prompts import render
 from manus.prompts.approval import ALL_FILES, MEMORY
@@ -46,14 +46,8 @@ from manus.state.errors import ModelUnavailableError
 from manus.state.events import FilesEvent
 from manus.state.messages import get_text
 from manus.state.taint import HistoryFacts
-from manus.threads.archive import Archive
-from manus.threads.journal import Journal
 from manus.threads.records.base import JournalLog
-from manus.threads.records.files import workspace_log
 from manus.threads.records.thread_inbox import ThreadInbox
-from manus.threads.snapshots.recorder import SnapshotRecorder
-from manus.threads.snapshots.rewinding import SNAPSHOTS
-from manus.threads.snapshots.thread_files import ThreadFiles
 from manus.tools.remember import REMEMBER, read_memory
 from manus.workspace.workspace import Workspace
 
@@ -275,9 +269,9 @@ def _build(
         session = _reusable_session(waited, profile, workspace)
         if session is None:
             has_files = _has_private_files(workspace, settings, parent)
-            session = _open_session(key, durable, lines, workspace, has_files=has_files)
+            session = open_session(key, durable, lines, workspace, has_files=has_files)
             if durable and parent is None and settings.snapshots:
-                session.files = _open_files(key, session)
+                session.files = open_files(key, session)
             unused.callback(session.journal.close)
         session.settings = settings
         active_run = ActiveRun(
@@ -348,35 +342,6 @@ def _reusable_session(
     return waited.session if is_reusable(waited.session, workspace) else None
 
 
-def is_reusable(session: Session, workspace: Workspace) -> bool:
-    """Return whether the next run can use a session: no other process has continued its thread."""
-    return session.workspace.root == workspace.root and session.journal.is_current()
-
-
-def _open_session(
-    key: str, durable: bool, lines: JournalLog | None, workspace: Workspace, *, has_files: bool
-) -> Session:
-    workspace.prepare()
-    workspace_lines = workspace_log(workspace.records, key) if durable else None
-    if lines is None:
-        journal = Journal(workspace_lines)
-    else:
-        # versions before 0.3 stored the lines in the records of the workspace
-        journal = Journal(lines, previous=workspace_lines)
-    journal.open()
-    archive = Archive(Archive.path_for(workspace.records, key) if durable else None)
-    trusts_folder = workspace.trusts_files(os.environ)
-    session = Session(
-        workspace,
-        journal=journal,
-        archive=archive,
-        trusts_folder=trusts_folder,
-        has_files=has_files,
-    )
-    session.downloads = read_downloads(workspace)
-    return session
-
-
 def _has_private_files(
     workspace: Workspace, settings: RunSettings, parent: ActiveRun | None
 ) -> bool:
@@ -385,15 +350,6 @@ def _has_private_files(
         return parent.session.egress_guard.has_files
     is_open = settings.sandbox.kind == "none" or bool(settings.sandbox.read)
     return is_open or (workspace.root.is_dir() and any(workspace.root.iterdir()))
-
-
-def _open_files(key: str, session: Session) -> ThreadFiles:
-    """Return the record of the workspace's files for a thread."""
-    workspace = session.workspace
-    recorder = SnapshotRecorder(workspace.root, workspace.records / SNAPSHOTS)
-    # the key of a run that is not nested ends with an empty namespace
-    thread = key.removesuffix(":")
-    return ThreadFiles(recorder, thread)
 
 
 def _recorder(

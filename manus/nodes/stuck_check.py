@@ -104,14 +104,13 @@ async def _check(state: AgentState, runtime: Runtime[Context], active_run: Activ
         _emit_loop(loop, before, runtime.stream_writer)
     if reason is None:
         return {**update, "status": "thinking"}
-    update |= await _changed_files(run, active_run)
     text = last_text(history, lines) if direct is None else direct
     end = final_update(reason, special, text, run["max_steps"], over)
     end["messages"] = close_history(
         state["messages"], end["output"], is_answer=reason == "answered"
     )
     runtime.stream_writer(StatusEvent(type="status", status=end["status"], stop_reason=reason))
-    return {**update, **end}
+    return {**update, **await _changed_files(run, active_run), **end}
 
 
 async def _is_answered_early(

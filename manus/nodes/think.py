@@ -54,9 +54,7 @@ async def think(
     received: list[AnyMessage] = []
     if active_run.inbox is not None and not active_run.inbox.is_known_empty():
         state, received = await receive_messages(state, active_run.inbox)
-    start = start_step(state, active_run)
-    if received:
-        start.update(forget_loop())
+    start = {**start_step(state, active_run), **(forget_loop() if received else {})}
     run = start["run"]
     environment = state.get("place", "")
     if run["step"] == 1 or not environment:
@@ -87,9 +85,8 @@ async def think(
         history.writes += answer.messages
         usage = active_run.ledger.count(entries, start["usage"])
         update = {**notes.update, **_take_answer(answer, run, usage, active_run, emit)}
-    if update["status"] != "thinking":
-        stop_reason = update.get("stop_reason")
-        emit(StatusEvent(type="status", status=update["status"], stop_reason=stop_reason))
+    if (status := update["status"]) != "thinking":
+        emit(StatusEvent(type="status", status=status, stop_reason=update.get("stop_reason")))
     if history.compaction is not state.get("compaction"):
         update["compaction"] = history.compaction
     writes = [*received, *repairs, *history.writes]

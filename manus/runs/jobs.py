@@ -247,17 +247,7 @@ async def run_job(
     try:
         while True:
             if outcome is None:
-                # steps of a flow are subgraphs: stream their events too
-                options: Any = {"stream_mode": modes, "subgraphs": True, "durability": "sync"}
-                options["control"] = control
-                stream = job.graph.astream(
-                    job.graph_input, job.config(), context=job.context, **options
-                )
-                async with aclosing(stream) as parts:
-                    async for namespace, mode, data in parts:
-                        if job.kind == "agent" and not namespace:
-                            streamed.read(mode, data)
-                        await show(mode, data)
+                await _stream(job, modes, show, streamed, control)
                 job = replace(job, checkpoint_id=None)
                 outcome = build_outcome(await job.graph.aget_state(job.config()))
             paused_at = _now()
@@ -280,6 +270,25 @@ async def run_job(
         raise
     finally:
         await job.graph.close_waiting()
+
+
+async def _stream(
+    job: Job,
+    modes: list[str],
+    show: Show,
+    streamed: StreamedText,
+    control: RunControl | None,
+) -> None:
+    """Pass the parts of a run's stream to `show`; the text of an agent also to `streamed`."""
+    # steps of a flow are subgraphs: stream their events too
+    options: Any = {"stream_mode": modes, "subgraphs": True, "durability": "sync"}
+    options["control"] = control
+    stream = job.graph.astream(job.graph_input, job.config(), context=job.context, **options)
+    async with aclosing(stream) as parts:
+        async for namespace, mode, data in parts:
+            if job.kind == "agent" and not namespace:
+                streamed.read(mode, data)
+            await show(mode, data)
 
 
 async def read_outcome(store: Store, thread: Thread) -> Outcome:

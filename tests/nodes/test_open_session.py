@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from manus.calls.session import Session
-from manus.nodes.active_run import is_reusable
+from manus.nodes.open_session import is_reusable
 from manus.threads.journal import Claim, Journal
 from manus.threads.records.files import FileLog
 from manus.workspace.workspace import Workspace
