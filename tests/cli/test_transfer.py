@@ -277,6 +277,46 @@ def test_a_file_below_a_link_is_not_written_through_it(
     assert (other.home / "workspace" / "src" / "a.txt").read_text() == "数\n"
 
 
+def declare(path: Path, name: str, size: int) -> None:
+    """Change the unpacked size that the directory of a zip file declares for a member."""
+    data = bytearray(path.read_bytes())
+    entry_at = data.rindex(b"PK\x01\x02", 0, data.rindex(name.encode()))
+    data[entry_at + 24 : entry_at + 28] = size.to_bytes(4, "little")
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize(
+    ("size", "declared", "reason"),
+    [
+        (17 * 2**20, None, "unpacks to more than 200 times its size"),
+        (10, 2**30, "larger than an exported thread can be"),
+        (10, 2**32 - 2, "larger than an exported thread can be"),
+        (0, 10, "damaged"),
+    ],
+)
+def test_a_file_that_unpacks_to_too_much_writes_nothing(
+    manus: Program,
+    other: Program,
+    server: ScriptedServer,
+    size: int,
+    declared: int | None,
+    reason: str,
+) -> None:
+    """Also if its directory declares less, or more, than there is."""
+    server.script(text("Done."))
+    assert manus("run", "--thread", "t", "Do it.").code == 0
+    path = manus.home / "t.zip"
+    assert manus("export", "t", str(path)).code == 0
+    if size:
+        with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("more", bytes(size))
+    if declared is not None:
+        declare(path, "more" if size else "checkpoints.jsonl", declared)
+    result = other("import", str(path))
+    assert (result.code, reason in result.err) == (2, True), result.err
+    assert "There are no threads" in other("threads").out + other("threads").err
+
+
 def test_bad_input(manus: Program, server: ScriptedServer, subtests: pytest.Subtests) -> None:
     server.script(text("One."))
     manus("run", "--thread", "t", "Say one")

@@ -39,6 +39,10 @@ if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
 
 _MAX_TOTAL = 2**30
+_ALWAYS_ALLOWED = 16 * 2**20
+_MAX_RATIO = 200
+"""Bytes of all members, unpacked; and how often they may contain the bytes of the file, if they
+are more than `_ALWAYS_ALLOWED`. Nothing is written before both are checked."""
 """Bytes after decompression; a larger file is refused before it is read."""
 _REPLACED: dict[str, Any] = {"approved": [], "named": [], "outside": True, "snapshot": ""}
 """Channels, and fields of the input of a call, with their values in an imported thread."""
@@ -69,8 +73,12 @@ class ThreadFile:
     def __init__(self, path: Path, archive: zipfile.ZipFile) -> None:
         self.path = path
         self._archive = archive
-        if sum(member.file_size for member in archive.infolist()) > _MAX_TOTAL:
-            raise fmt.refuse(path, "it is larger than an exported thread can be")
+        # a member cannot be larger than this declares: reading it stops there
+        total = sum(member.file_size for member in archive.infolist())
+        if total > _MAX_TOTAL:
+            raise fmt.refuse(path, "it is larger than an exported thread can be (1 GB unpacked)")
+        if total > _ALWAYS_ALLOWED and total > _MAX_RATIO * path.stat().st_size:
+            raise fmt.refuse(path, f"it unpacks to more than {_MAX_RATIO} times its size")
         manifest = json.loads(archive.read(fmt.MANIFEST))
         version = int(manifest["format"])
         if version > fmt.FORMAT or int(manifest["store"]) > STORE_VERSION:
