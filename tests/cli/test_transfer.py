@@ -277,6 +277,27 @@ def test_a_file_below_a_link_is_not_written_through_it(
     assert (other.home / "workspace" / "src" / "a.txt").read_text() == "数\n"
 
 
+STARTING = (".vscode/tasks.json", ".unknown/x", "sub/sitecustomize.py", ".github/workflows/a.yml")
+
+
+@pytest.mark.parametrize("option", [(), ("--with-dotfiles",)])
+def test_files_that_start_programs_are_named_and_left_out(
+    manus: Program, other: Program, server: ScriptedServer, option: tuple[str, ...]
+) -> None:
+    write_files(server)
+    manus("run", "--thread", "t", "Write files")
+    manus("export", "t", "t.zip", "--files")
+    path = manus.home / "t.zip"
+    for name in (*STARTING, ".gitignore"):
+        path = rewrite(path, entry(name)).rename(manus.home / f"{len(name)}.zip")
+    result = other("import", *option, str(path))
+    assert result.code == 0, result.err
+    written = [name for name in STARTING if (other.home / "workspace" / name).exists()]
+    assert written == (list(STARTING) if option else [])
+    assert all((name in result.err) != bool(option) for name in STARTING), result.err
+    assert (other.home / "workspace" / ".gitignore").read_text() == "run\n"
+
+
 def declare(path: Path, name: str, size: int) -> None:
     """Change the unpacked size that the directory of a zip file declares for a member."""
     data = bytearray(path.read_bytes())
