@@ -180,6 +180,16 @@ _INSTALL = (
 
 _INSTALL_AGAIN = _INSTALL.replace("--target lib", "--target more")
 
+_WHO = "export GIT_{AUTHOR,COMMITTER}_NAME=A GIT_{AUTHOR,COMMITTER}_EMAIL=a@b.example"
+_REPOSITORY = (
+    f"{_WHO}; git init -q -b main r && git init -q --bare -b main bare && cd r && "
+    "for n in 1 2 3; do echo $n > f && git add f && git commit -qm $n; done; cd .."
+)
+_TIDY = (
+    "cd r && git stash list && git rebase -q -x true HEAD~2 && git cherry-pick --allow-empty HEAD "
+    "--keep-redundant-commits -q 2>/dev/null; git push -q ../bare main && git bisect start -q; "
+    "git bisect reset -q; git gc -q && git status -s && cd .."
+)
 MORE = {
     "a price in a shop": Everyday(
         "What does a red kite cost? Search the web.",
@@ -211,6 +221,24 @@ MORE = {
         ],
         {".env.example": "PORT=\n"},
         questions=1,
+    ),
+    "a debugger and a trace": Everyday(
+        "Find out what true does.",
+        [
+            bash("gdb -q -batch -ex 'break exit' -ex run --args /bin/true"),
+            bash("strace -f -o log /bin/true && tail -1 log"),
+        ],
+    ),
+    "a history": Everyday(
+        "Tidy up the history, and push it.",
+        [
+            bash(_REPOSITORY),
+            call(
+                "bash", command="git -C r checkout -qb next && git -C r worktree add -q ../t main"
+            ),
+            call("bash", command=_TIDY, writes_git=True),
+            bash("git -C r log --oneline | wc -l; git -C bare log --oneline main | wc -l"),
+        ],
     ),
     "a package": Everyday(
         "Read wiki.example about kites, install the package kite and print its size.",
