@@ -21,12 +21,13 @@ from manus.models.tokens import calibrate, estimate_message, estimate_text, get_
 from manus.nodes.context.compaction import (
     compaction_limit,
     existing_notes,
+    next_size,
     replace_with_notes,
     select_evicted,
 )
 from manus.nodes.context.summarizer import format_notes, parse_notes, truncate_notes
 from manus.nodes.context.truncation import ContextWindow, RenderedHistory, fit_messages
-from manus.nodes.context.turns import SUMMARY
+from manus.nodes.context.turns import SUMMARY, replacement_writes
 from manus.state.agent import Compaction
 from manus.state.errors import ContextOverflowError
 from manus.state.history import append_messages
@@ -257,3 +258,23 @@ def test_a_compaction_that_freed_little_is_not_repeated_at_once(
     assert compaction_limit(0.6, compaction, window) == limit
     if size is not None:
         assert limit > size, "the next step is never compacted again"
+
+
+def test_the_next_request_is_the_last_one_that_was_counted_and_what_is_new() -> None:
+    window = ContextWindow(1000, around=50, room=950, factor=2.0, full=900, vision=False)
+    usage: Any = {"input_tokens": 300, "output_tokens": 40, "total_tokens": 340}
+    old, new = HumanMessage("Before.", id="a"), HumanMessage("And after it.", id="z")
+    counted = AIMessage("Counted.", id="b", usage_metadata=usage)
+    assert next_size([old, counted, new], None, window) == 340 + window.count([new])
+    compaction = Compaction(count=1, evicted=4, at="b", size=120)
+    assert next_size([old, counted, new], compaction, window) == 120 + window.count([new])
+    assert next_size([old, new], None, window) == 2 * 50 + window.count([old, new])
+
+
+def test_a_repaired_history_keeps_the_messages_at_its_start() -> None:
+    first, second, third = (HumanMessage(name, id=name) for name in "abc")
+    writes = replacement_writes([first, second, third], [first, third])
+    removed = [write.id for write in writes if isinstance(write, RemoveMessage)]
+    assert "a" not in removed
+    assert removed == ["b", "c"]
+    assert first not in writes

@@ -294,3 +294,20 @@ def test_the_trail_keeps_the_newest_calls() -> None:
     trail, *_ = build_trail(bash(f"ls {n}") for n in range(MAX_ENTRIES + 2))
     entries = append_entries(append_entries([], [trail[:-1]]), [trail[-1:]])
     assert entries == trail[2:]
+
+
+def test_a_result_is_told_apart_by_its_images_its_error_and_the_state_of_the_page() -> None:
+    def result(content: Any, status: Any = "success") -> ToolMessage:
+        return ToolMessage(content, tool_call_id="c", status=status)
+
+    picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}
+    other = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AB=="}}
+    texts = [[{"type": "text", "text": "Seen."}, block] for block in (picture, other)]
+    assert result_fingerprint(result(texts[0])) != result_fingerprint(result(texts[1]))
+    page = "Title: Mine"
+    assert result_fingerprint(result("Clicked."), page) == result_fingerprint(
+        result("Typed."), page
+    )
+    failed = [result_fingerprint(result(text, "error"), page) for text in ("Gone.", "Hidden.")]
+    assert failed[0] != failed[1]
+    assert failed[0] != result_fingerprint(result("Gone."), page)

@@ -209,3 +209,16 @@ def test_the_newest_call_is_known_until_a_fork(journal: Journal, path: Path) -> 
     again.close()
     assert {log.newest for log in (journal, again)} == {None}
     assert again.look_up("b") == JournalEntry("done", MESSAGE)
+
+
+async def test_calls_that_have_ended_are_listed_and_stored_without_blocking(
+    journal: Journal, path: Path
+) -> None:
+    await journal.abegin("k", Claim("bash"))
+    await journal.afinish("k", MESSAGE)
+    await journal.abegin("open", Claim("bash"))
+    assert [(call.id, call.tool_call_id) for call in journal.ended_calls()] == [("k", "c1")]
+    assert _read_again(path, "open") == BEGUN
+    stored = _read_again(path, "k")
+    assert stored is not None
+    assert stored.message == MESSAGE

@@ -83,7 +83,7 @@ async def fit_history(
     """
     rendered = await active_run.rendered_history.render(history.messages, window)
     limit = compaction_limit(active_run.settings.compaction.compact_at, history.compaction, window)
-    if not tight and _next_size(rendered, history.compaction, window) < limit:
+    if not tight and next_size(rendered, history.compaction, window) < limit:
         return rendered
     sizes = [window.count([message]) for message in rendered]
     notes_size = _notes_size(active_run, window)
@@ -146,7 +146,7 @@ def _select(
     )
 
 
-def _next_size(
+def next_size(
     messages: Sequence[AnyMessage], compaction: Compaction | None, window: ContextWindow
 ) -> float:
     """Estimate the tokens of the next request: those of the last one, and of newer messages."""
