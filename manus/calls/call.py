@@ -236,7 +236,9 @@ async def _execute(call: Call, verdict: Verdict) -> ToolResult:
     args = {**call.args, **task.get("injected", {})}
     if not call.read_only:
         head = session.files.head if session.files is not None else ""
-        claim = Claim(call.tool.name, snapshot=head, acts_outside=call.acts_outside)
+        claim = Claim(
+            call.tool.name, snapshot=head, acts_outside=call.acts_outside, call_id=task["id"]
+        )
         await session.journal.abegin(call.key, claim)
     started_at = time.clock_gettime_ns(FILE_CLOCK)
     running_call = RunningCall(frozenset(verdict.hosts))

@@ -43,6 +43,8 @@ class Claim(NamedTuple):
     """Whether it may have effects outside the workspace."""
     scope: str = ""
     """The name under which the calls of an agent that it runs are recorded."""
+    call_id: str = ""
+    """The model's id of the call."""
 
 
 class JournalEntry(NamedTuple):
@@ -340,6 +342,7 @@ def _read_entry(record: dict[str, Any]) -> JournalEntry:
         str(record.get("snapshot") or ""),
         bool(record.get("acts_outside")),
         str(record.get("scope") or ""),
+        str(record.get("call_id") or ""),
     )
     values = {name: record.get(name) for name in ("message", "update", "packed")}
     return JournalEntry(record["state"], **values, claim=claim)

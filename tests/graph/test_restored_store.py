@@ -10,6 +10,7 @@ import pytest
 from langchain_core.messages import RemoveMessage
 from langgraph.types import Command
 
+from manus.threads.journal import Claim, Journal
 from manus.threads.sqlite import open_sqlite
 from tests.flow.helpers import ScriptedFlow, free, makes, succeeds
 from tests.graph.test_delegate import COUNT, HELPER, NAME
@@ -77,6 +78,26 @@ async def test_a_new_request_lists_missing_calls(
         await agent.run(text("Four."), request="Fourth.")
         assert "Missing from it" not in caplog.text
         assert NOTE not in agent.server.requests[-1].text
+
+
+async def test_a_call_during_which_the_process_was_killed_is_listed(
+    open_agent: Open, store: Path
+) -> None:
+    """Unless the history answers it, as that of a call that was cancelled."""
+    async with open_agent() as agent:
+        await agent.run(calls(append("1")), text("One."), request="First.")
+        [message] = [m for m in (await agent.values())["messages"] if m.type == "tool"]
+    async with open_sqlite(store) as saver:
+        journal = Journal(saver.records.log("t", ""))
+        journal.open()
+        journal.begin("killed", Claim("append", call_id="lost"))
+        journal.begin("cancelled", Claim("append", call_id=message.tool_call_id))
+        journal.close()
+    async with open_agent() as agent:
+        await agent.run(append("2"), text("Two."), request="Second.")
+        first = agent.server.requests[-2]
+        assert first.text.count(NOTE) == 1
+        assert first.text.count("- `append` → (it did not finish)") == 1
 
 
 async def test_a_resumed_run_lists_them_too(

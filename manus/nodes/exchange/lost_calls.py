@@ -83,7 +83,7 @@ async def record_start(journal: Journal, namespace: str, call_id: str) -> None:
     Its calls are in its own journal, which the calling agent does not read.
     """
     if journal.look_up(namespace) is None:
-        await journal.abegin(namespace, Claim(f"{DELEGATE} {call_id}"))
+        await journal.abegin(namespace, Claim(DELEGATE, call_id=call_id))
 
 
 async def record_end(
@@ -108,13 +108,12 @@ async def record_end(
 
 
 def _list_unfinished(journal: Journal, messages: Sequence[AnyMessage]) -> list[str]:
-    """Return a line for each delegated task that did not end and is not in the history."""
+    """Return a line for each call that has started, did not end and is not in the history."""
     answered_ids = {m.tool_call_id for m in messages if isinstance(m, ToolMessage)}
     lines = []
     for claim in journal.unfinished.values():
-        name, _, call_id = claim.tool.partition(" ")
-        if name == DELEGATE and call_id not in answered_ids:
-            lines.append(f"`{DELEGATE}` → (it did not finish)")
+        if claim.call_id and claim.call_id not in answered_ids:
+            lines.append(f"`{claim.tool}` → (it did not finish)")
     return lines
 
 
