@@ -39,7 +39,14 @@ from manus.sandbox.start_files import (
 )
 from manus.workspace.listing import Status
 from manus.workspace.protected_names import is_protected
-from manus.workspace.safe_open import enter, open_at, remove, write_file, write_private
+from manus.workspace.safe_open import (
+    enter,
+    make_accessible,
+    open_at,
+    remove,
+    write_file,
+    write_private,
+)
 
 log = logging.getLogger("manus")
 
@@ -71,6 +78,8 @@ class Look:
         self._records = records
         self._approved = approved
         self._known: dict[str, StartFile] = {}
+        self._unseen: tuple[str, ...] = ()
+        """Folders that could not be looked at when the last look ended."""
         self._own_commits = OwnCommits()
         self._mark = records / _MARKS / f"{int(time.time())}-{secrets.token_hex(4)}.json"
         self._lock = -1
@@ -91,6 +100,7 @@ class Look:
 
     def _record(self, now: Scan) -> None:
         self.repositories = now.repositories
+        self._unseen = now.unseen
         is_changed = dict(now.files) != self._known
         self._known = {**self._known, **now.files}
         if is_changed or self._lock < 0:
@@ -98,7 +108,7 @@ class Look:
 
     def look(self, closed: Iterable[Closed] = ()) -> str:
         """Take out what programs have written; return notes for the model."""
-        now = scan(self._root, self._records, self._known)
+        now = self._scan_all()
         closed = list(closed)
         taken = []
         for name, new in now.files.items():
@@ -115,6 +125,18 @@ class Look:
         else:
             self._record(now)
         return self._describe(taken, now)
+
+    def _scan_all(self) -> Scan:
+        """Find the files, also in folders that programs have made unreadable for the user."""
+        now = scan(self._root, self._records, self._known)
+        opened: set[str] = set(self._unseen)
+        while new := set(now.unseen) - opened:
+            opened |= new
+            for path in new:
+                with contextlib.suppress(OSError):
+                    make_accessible(self._root / path)
+            now = scan(self._root, self._records, self._known)
+        return now
 
     def accept_file(self, path: Path) -> None:
         """Accept one file that manus has written for the user."""
@@ -161,6 +183,9 @@ class Look:
 
     def _take_out(self, path: Path, new: StartFile, old: StartFile | None, now: Scan) -> None:
         """Copy a file to the records; then put it back as it was, or remove it."""
+        for each in (path.parent, path):  # a program may have withdrawn permissions
+            with contextlib.suppress(OSError):
+                make_accessible(each)
         with contextlib.suppress(OSError):
             _keep(path, self._records / HELD / str(int(time.time())) / self._show(path))
         if old is not None and old.content is not None and old.status is not None:

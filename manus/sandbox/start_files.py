@@ -24,7 +24,7 @@ from manus.sandbox.git_data import (
 from manus.sandbox.host_git import read_settings, run_host_git
 from manus.workspace.listing import CACHE, Listing, Status, list_workspace
 from manus.workspace.protected_names import starts_by_itself
-from manus.workspace.safe_open import enter, open_at
+from manus.workspace.safe_open import enter, is_folder, open_at
 
 MAX_BYTES = 4_000_000
 """Maximum size of a file whose content is kept, so that it can be put back."""
@@ -83,10 +83,10 @@ def scan(root: Path, own_folder: Path, known: Mapping[str, StartFile]) -> Scan:
     files: dict[str, StartFile] = {}
     unseen = []
     for path, reason in listing.skipped.items():
-        if reason != CACHE and starts_by_itself(path, folders):
-            files[f"{root}/{path}"] = StartFile(None, None)
-        elif reason != CACHE and (root / path).is_dir():
+        if reason != CACHE and is_folder(root / path):
             unseen.append(path)
+        elif reason != CACHE and starts_by_itself(path, folders):
+            files[f"{root}/{path}"] = StartFile(None, None)
     for path, status in listing.files.items():
         if starts_by_itself(path, folders):
             files[f"{root}/{path}"] = _read(root / path, status, known, listing)

@@ -192,6 +192,22 @@ def write_private(path: Path, data: bytes) -> None:
     write_file(path, data, 0o600, folders=_PRIVATE)
 
 
+def make_accessible(path: Path) -> None:
+    """Give the owner of a file or folder all permissions; links are not followed.
+
+    Raises:
+        OSError: it does not exist, is a link, or has another owner.
+    """
+    flags = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
+    with enter(path.parent) as at:
+        descriptor = os.open(path.name, flags, dir_fd=at)
+    try:
+        mode = stat.S_IMODE(os.fstat(descriptor).st_mode) | _PRIVATE
+        os.chmod(f"/proc/self/fd/{descriptor}", mode)  # noqa: PTH101 - of the open file
+    finally:
+        os.close(descriptor)
+
+
 def remove(path: Path) -> None:
     """Remove a file, if it exists.
 

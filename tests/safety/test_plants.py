@@ -73,6 +73,9 @@ WRITTEN = {
     "a deep folder of an editor": "mkdir -p $(printf 'd/%.0s' $(seq 60)).vscode; "
     "echo canary > $(printf 'd/%.0s' $(seq 60)).vscode/tasks.json",
     "a folder that cannot be listed": "mkdir -p l/.idea; echo canary > l/.idea/x; chmod 0 l/.idea",
+    "a folder that cannot be written": "mkdir .zed; echo canary > .zed/x; chmod 500 .zed",
+    "folders that cannot be listed": "mkdir -p l2/l3/.fleet; echo canary > l2/l3/.fleet/x; "
+    "chmod 0 l2/l3/.fleet l2/l3 l2",
     "a file that cannot be read": "echo canary > .mcp.json; chmod 0 .mcp.json",
     "a chain of links": "echo canary > k; ln -s k k1; ln -s k1 .exrc",
     "a link to itself": "echo canary > k2; ln -s .vimrc .vimrc",
