@@ -26,6 +26,7 @@ BY_DESCRIPTOR = frozenset({"dir_fd", "src_dir_fd", "dst_dir_fd", "closefd"})
 """Arguments with which a call does not look up a whole path."""
 OUTSIDE = {
     "config/files.py": "writes by descriptor, or in the folders of the user's settings and data",
+    "workspace/safe_open.py": "the module of descriptors",
     "workspace/workspace.py": "creates the workspace before a program has started, and records",
     "sandbox/bubblewrap.py": "the run's own folder, before a program has started",
     "sandbox/home.py": "the run's own folder, which no other program can replace",
