@@ -84,7 +84,7 @@ async def test_what_tools_start(
             assert SECRET not in str(output.content)
     commands, names = watch.found()
     assert "bash" in names
-    probes = ("-- true", "config --file")  # bubblewrap's, and that of the user's git settings
+    probes = ("-- true", "config --includes")  # bubblewrap's, and that of the user's git settings
     started = [each for each in commands if not any(probe in each for probe in probes)]
     programs = ["bash", "python/"]
     if sandbox_kind == "bubblewrap":  # which has its own network

@@ -57,7 +57,7 @@ async def test_a_chart_is_an_image_and_a_page_rendered_in_the_sandbox(
 ) -> None:
     wall = (await get_sandbox(session)).kind
     python = root / ".manus/python"
-    python.write_text(f'#!/bin/sh\ncat /proc/1/comm > seen\nexec {sys.executable} "$@"\n')
+    python.write_text(f'#!/bin/sh\necho $$ > seen\nexec {sys.executable} "$@"\n')
     python.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(python))
     line = {"x": {"field": "日期"}, "y": {"field": "销量"}, "color": {"field": "地区"}}
@@ -70,7 +70,7 @@ async def test_a_chart_is_an_image_and_a_page_rendered_in_the_sandbox(
     assert base64.b64decode(result.images[0].data) == picture
     assert picture.startswith(b"\x89PNG\r\n\x1a\n")
     assert struct.unpack(">I", picture[16:20])[0] >= 300
-    assert wall != "bubblewrap" or (root / "seen").read_text() == "bwrap\n"
+    assert wall != "bubblewrap" or int((root / "seen").read_text()) < 100, "a namespace of its own"
 
 
 async def test_the_page_renders_offline_and_an_earlier_chart_is_not_replaced(
