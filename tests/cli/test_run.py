@@ -33,7 +33,7 @@ FIRST_LINE = {
     "landlock": (
         "sandbox: landlock, which does not protect git data and start-up files while programs run"
     ),
-    "none": "no sandbox",
+    "none": "no sandbox: each command asks first, unless a rule allows it",
 }
 
 

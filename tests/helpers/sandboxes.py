@@ -27,7 +27,7 @@ def find_fault(kind: Kind) -> str:
     try:
         probe_sandbox(SandboxSettings(kind=kind))
     except ToolUnavailableError as error:
-        return str(error).partition("none works here: ")[2].partition(". ")[0]
+        return str(error).partition("sandbox works here: ")[2].partition(". ")[0]
     return ""
 
 
