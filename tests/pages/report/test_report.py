@@ -60,8 +60,8 @@ async def test_the_plan_of_a_single_agent(agent: ScriptedAgent) -> None:
     planner = ScriptedAgent(agent.server, agent.workspace, agent.saver, PLANNING)
     create = {"command": "create", "plan_id": "p", "title": "Trip", "steps": ["book", "pack"]}
     mark = {"command": "mark_step", "step_index": 0, "step_status": "completed"}
-    half = text("Half of it.")  # sent back once, because the plan is unfinished
-    await planner.run(call("planning", create), call("planning", mark), half, half)
+    half = text("Half of it.")
+    await planner.run(call("planning", create), call("planning", mark), half)
     [run] = await read_trace(planner.saver, "t")
     assert run.plan is not None
     assert [step["status"] for step in run.plan["steps"]] == ["completed", "not_started"]
