@@ -74,9 +74,10 @@ class SnapshotStore:
         if git is None:
             return None
         store = cls(folder, git)
-        if not (folder / "HEAD").exists():
-            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            with _exclusive(folder):  # git fails if several processes create it
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        # `git init` writes HEAD first: another thread's, or one that was killed, may be incomplete
+        with _exclusive(folder):
+            if not all((folder / name).exists() for name in ("HEAD", "config", "objects", "refs")):
                 store._run("init", "--quiet", "--bare", "--template=", "--shared=0600", str(folder))
         return store
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import json
 import logging
 import os
 import stat
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from manus.state.errors import StorageError
+from manus.threads.snapshots.file_cache import FileCache, make_entry
 from manus.threads.snapshots.objects import Author, SnapshotStore
 from manus.workspace.folder_watch import watch_folder
 from manus.workspace.listing import (
@@ -27,7 +27,7 @@ from manus.workspace.listing import (
     list_paths,
     list_workspace,
 )
-from manus.workspace.safe_open import enter, open_file, write_private
+from manus.workspace.safe_open import enter, open_file
 from manus.workspace.tree import (
     FOLDER_MODE,
     USUAL_FOLDER,
@@ -50,45 +50,6 @@ TOO_MANY_FILES = (
     f"The workspace has more than {MAX_FILES:,} files, so only the editor's changes can be undone; "
     "choose a smaller workspace to be able to rewind files."
 )
-
-
-class FileCache:
-    """The entries of files by status, so that an unchanged file is not read again."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._known: dict[str, tuple[Status, Entry]] = {}
-
-    def load(self) -> None:
-        """Read the cache of an earlier run; start with an empty one if there is none."""
-        with contextlib.suppress(OSError, ValueError, TypeError), open_file(self._path) as file:
-            content = json.load(file)
-            for path, (values, identifier) in content.items():
-                status = Status(*values)
-                self._known[path] = (status, _make_entry(status, identifier))
-
-    def save(self) -> None:
-        """Write the cache. A failure only costs time."""
-        content = {path: (status, entry.object) for path, (status, entry) in self._known.items()}
-        with contextlib.suppress(OSError):
-            write_private(self._path, json.dumps(content).encode())
-
-    def find_all(self, files: Mapping[str, Status]) -> dict[str, Entry]:
-        """Return the entries of the files with these statuses that need not be read."""
-        known = self._known
-        nothing = (None, None)
-        entries = {}
-        for path, status in files.items():
-            known_status, entry = known.get(path, nothing)
-            if entry is not None and known_status == status:
-                entries[path] = entry
-        return entries
-
-    def update(self, listing: Listing, entries: dict[str, Entry]) -> None:
-        """Cache the files that can no longer change without a different status."""
-        for path, status in listing.files.items():
-            if path in entries and status.changed_at < listing.settled_before:
-                self._known[path] = (status, entries[path])
 
 
 @dataclass(slots=True)
@@ -328,7 +289,7 @@ class SnapshotRecorder:
                     content = _read(self.root / path, status)
                     if content is None and os.path.lexists(self.root / path):
                         tree.skipped[path] = "unreadable"
-                    entry = None if content is None else _make_entry(status, blob_id(content))
+                    entry = None if content is None else make_entry(status, blob_id(content))
                 if entry is not None:
                     tree.entries[path] = new.entries[path] = entry
                     if content is not None and not _is_same_in_git(entry, previous):
@@ -400,12 +361,6 @@ def _folder_entries(listing: Listing) -> dict[str, Entry]:
         if path not in listing.occupied or mode != FOLDER_MODE:
             entries[path] = Entry("folder", mode)
     return entries
-
-
-def _make_entry(status: Status, identifier: str) -> Entry:
-    if stat.S_ISLNK(status.mode):
-        return Entry("link", 0, identifier)
-    return Entry("file", stat.S_IMODE(status.mode), identifier)
 
 
 def _read(path: Path, status: Status) -> bytes | None:
