@@ -161,13 +161,8 @@ class FastChat(BaseChatOpenAI):
         """
         rules: WireRules = kwargs.pop(SERVER_RULES, None) or self._default_rules()
         if self._is_patched():
-            if callable(self.openai_api_key):  # otherwise set when the SDK sends a request
-                self.root_async_client.api_key = await cast(Any, self.openai_api_key())
             request = drop_foreign_reasoning(messages, rules.origin)
-            result = await super()._agenerate(request, stop, run_manager, **kwargs)
-            for generation in result.generations:
-                generation.message.response_metadata |= generation.generation_info or {}
-            return result
+            return await self._generate_patched(request, stop, run_manager, **kwargs)
         reader = ReplyReader(kwargs.get("tools") or ())
         chunks = []
         payload = self._get_request_payload([], stop=stop, **kwargs)
@@ -196,6 +191,21 @@ class FastChat(BaseChatOpenAI):
         message = reader.message()
         message.id = chunks[-1].message.id
         return ChatResult(generations=[ChatGeneration(message=message)])
+
+    async def _generate_patched(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None,
+        run_manager: AsyncCallbackManagerForLLMRun | None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        """Return the reply of a client whose methods the caller has replaced."""
+        if callable(self.openai_api_key):  # otherwise set when the SDK sends a request
+            self.root_async_client.api_key = await cast(Any, self.openai_api_key())
+        result = await super()._agenerate(messages, stop, run_manager, **kwargs)
+        for generation in result.generations:
+            generation.message.response_metadata |= generation.generation_info or {}
+        return result
 
     def _is_patched(self) -> bool:
         """Return whether a program has replaced a method of the SDK that sends requests.

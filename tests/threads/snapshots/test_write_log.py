@@ -181,6 +181,7 @@ async def test_a_background_process_is_logged_until_it_closes_its_files(
         return writes.paths == []
 
     await until(is_settled)
+    assert writes.paths == []
 
 
 async def test_a_failure_of_the_supervisor_blocks_no_program(
