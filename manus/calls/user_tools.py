@@ -10,6 +10,7 @@ import importlib
 import inspect
 import os
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -18,6 +19,10 @@ from langchain_core.tools import tool as as_tool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from manus.state.errors import SettingsError
+
+_WRAPPING = threading.Lock()
+"""Held while LangChain builds a tool: it changes the process's filters of warnings meanwhile, and
+runs that start in several threads would undo each other's."""
 
 
 def is_user_tool(name: str) -> bool:
@@ -73,12 +78,18 @@ def tool_from_function(function: Callable[..., Any]) -> BaseTool:
         SettingsError: the function cannot be a tool; the message gives the reason.
     """
     try:
-        tool: BaseTool = as_tool(function)
-        if "Args:" in (inspect.getdoc(function) or ""):
-            with contextlib.suppress(ValueError):  # another format: keep the docstring unchanged
-                tool = as_tool(parse_docstring=True)(function)
-        convert_to_openai_tool(tool)
+        with _WRAPPING:
+            tool = _wrap(function)
     except Exception as error:  # LangChain may raise anything for the user's types
         reason = str(error).strip().partition("\n")[0].rstrip(".")
         raise SettingsError(f"`{function.__name__}` cannot be a tool: {reason}.") from error
+    return tool
+
+
+def _wrap(function: Callable[..., Any]) -> BaseTool:
+    tool: BaseTool = as_tool(function)
+    if "Args:" in (inspect.getdoc(function) or ""):
+        with contextlib.suppress(ValueError):  # another format: keep the docstring unchanged
+            tool = as_tool(parse_docstring=True)(function)
+    convert_to_openai_tool(tool)
     return tool

@@ -322,6 +322,8 @@ class RunGraph(SyncCalls[ResultT], Descriptions, CompiledStateGraph[Any, Context
             yield active_run
         finally:
             # the next run on the thread waits until everything is closed
+            if handle.active_run is None and waited is not None:
+                await asyncio.shield(waited.session.close())
             await asyncio.shield(self._close(key, handle, lock, may_wait=is_durable))
 
     async def _close(

@@ -460,7 +460,7 @@ CONFIGURED: dict[str, tuple[dict[str, str | None], str, str]] = {
         "[main",
     ),
     "a submodule": (
-        {"submodule.more.url": "./nested", "submodule.more.active": "true"},
+        {"submodule.more.active": "true", "submodule.more.url": "./nested"},
         "git -c protocol.file.allow=always submodule -q add ./nested more; git submodule status",
         "more",
     ),

@@ -96,12 +96,12 @@ def make_program(choices: random.Random, prefix: str) -> str:
 def read(root: Path, prefix: str) -> dict[str, tuple[int, bytes]]:
     """Return the files whose names start with a prefix."""
     entries = {}
-    for path in root.rglob(f"{prefix}*"):
-        status = path.lstat()
-        if path.is_symlink():
-            entries[str(path.relative_to(root))] = (0, os.fsencode(path.readlink()))
-        elif path.is_file():
-            entries[str(path.relative_to(root))] = (status.st_mode, path.read_bytes())
+    for folder, folders, files in os.walk(root):  # which skips folders that others delete meanwhile
+        for path in (Path(folder, name) for name in folders + files if name.startswith(prefix)):
+            if path.is_symlink():
+                entries[str(path.relative_to(root))] = (0, os.fsencode(path.readlink()))
+            elif path.is_file():
+                entries[str(path.relative_to(root))] = (path.stat().st_mode, path.read_bytes())
     return entries
 
 
@@ -152,7 +152,7 @@ async def rewind(root: Path, snapshot: str, choices: random.Random) -> int:
 
 
 @pytest.mark.parametrize(
-    "seed", [0, 1, *(pytest.param(s, marks=pytest.mark.exhaustive) for s in range(2, 100))]
+    "seed", [0, 1, *(pytest.param(s, marks=pytest.mark.exhaustive) for s in range(2, 24))]
 )
 async def test_nothing_of_others_changes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
