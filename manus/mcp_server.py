@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import io
 import logging
 import os
 import secrets
 import signal
 import sys
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
 
@@ -30,6 +29,7 @@ from manus.pages.server_guard import LOOPBACK_NAMES, AccessPolicy, Guard, listen
 from manus.prompts.formatting import flat, main_argument
 from manus.runs.jobs import create_job, run_job
 from manus.runs.options import RunOptions
+from manus.runs.protocol_streams import own_streams
 from manus.runs.signals import end_at_once
 from manus.sandbox.egress import is_loopback
 from manus.state.agent import ToolTask
@@ -176,38 +176,9 @@ async def serve(
     for number in (signal.SIGTERM, signal.SIGHUP):
         # the SDK reads stdin in a thread, which cannot be stopped in any other way
         asyncio.get_running_loop().add_signal_handler(number, end_at_once, 0)
-    with _own_streams():
+    with own_streams():
         await serve_stdio(open_client)
     return 0
-
-
-class _ToClient(io.FileIO):
-    """Raw stdout for the client; exits when the client has closed its end.
-
-    The SDK would wait until stdin is closed too, and then fail with a broken pipe.
-    """
-
-    def write(self, data: Any) -> int:
-        try:
-            return super().write(data)
-        except BrokenPipeError:
-            end_at_once(0)
-
-
-@contextmanager
-def _own_streams() -> Iterator[None]:
-    """Give the SDK duplicates of stdin and stdout, because it closes the streams it uses.
-
-    Other output in the block goes to stderr, where it does not break the protocol.
-    """
-    original = (sys.stdin, sys.stdout)
-    sys.stdin = os.fdopen(os.dup(0), encoding="utf-8")
-    sys.stdout = io.TextIOWrapper(io.BufferedWriter(_ToClient(os.dup(1), "w")), encoding="utf-8")
-    os.dup2(2, 1)
-    try:
-        yield
-    finally:
-        sys.stdin, sys.stdout = original
 
 
 async def serve_http(open_client: OpenTools, host: str, port: int) -> int:

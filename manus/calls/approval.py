@@ -27,6 +27,7 @@ from manus.calls.session_sandbox import get_sandbox
 from manus.config.safety_settings import is_covered, matches
 from manus.config.trust import approve_rules
 from manus.prompts import approval as prompts
+from manus.prompts.visible import visible
 from manus.state.agent import Refusal, ToolTask
 from manus.state.errors import ToolUnavailableError
 from manus.state.text import one_line
@@ -290,10 +291,13 @@ async def _ask_until_clear(
     while True:
         subject = prompts.subject(tool.name, reason, preview, problem)
         text = prompts.question(subject, rules, hosts, changes_git=GIT in rules)
-        question = hitl_question(
-            APPROVE, tool.name, call.args, text, allowed, call=digest, subject=subject
-        )
         scopes = prompts.scopes(rules, hosts)
+        extra = {
+            "subject": subject,
+            "scopes": [*scopes],
+            "rules": list(map(visible, rules)),
+        }
+        question = hitl_question(APPROVE, tool.name, call.args, text, allowed, call=digest, **extra)
         answer, message = read_answer(ask_person(call.session, question), tool.name, scopes)
         if answer == "no":
             return Verdict(prompts.refused(message))
@@ -345,6 +349,8 @@ def _suggest_rules(tool: BaseTool, subjects: Sequence[str] | None) -> tuple[str,
 
 def _preview(tool: BaseTool, args: dict[str, Any]) -> str:
     preview = tool.preview(args) if isinstance(tool, AgentTool) else ""
+    if not preview and len(args) == 1:
+        return _render_value(*args.values())
     return preview or "\n".join(f"{name}: {_render_value(value)}" for name, value in args.items())
 
 

@@ -84,16 +84,21 @@ def _is_in(path: Path, folder: Path | None) -> bool:
 
 
 def build_input(request: Request, images: Sequence[Path] = ()) -> dict[str, Any]:
-    """Return the graph input for a request: plain text, or a message with its attachments.
+    """Return the graph input for a request, with images from files.
 
     Raises:
         UsageError: an image cannot be read or has an unsupported format.
     """
+    return build_message(request, [*map(_image_block, images)])
+
+
+def build_message(request: Request, images: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return the graph input for a request: plain text, or a message with its attachments."""
     if not images and request.text == request.user_text:
         return {"request": request.text}
     content: Any = request.text
     if images:
-        content = [{"type": "text", "text": request.text}, *map(_image_block, images)]
+        content = [{"type": "text", "text": request.text}, *images]
     exposure = Exposure(request.is_tainted or bool(images), private=True)
     metadata = request_fields(request.user_text, exposure)
     return {"messages": [{"role": "user", "content": content, "additional_kwargs": metadata}]}

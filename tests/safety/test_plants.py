@@ -231,9 +231,11 @@ async def test_what_outlives_its_call(
     tmp_path: Path, sandbox_kind: Kind, ends: str, subtests: pytest.Subtests
 ) -> None:
     settings = Settings(sandbox=SandboxSettings(kind=sandbox_kind))
-    for number, (name, script) in enumerate(LATE.items()):
-        with subtests.test(name=name):
-            session = session_in(tmp_path / str(number), settings=settings)
+    at_once = asyncio.Semaphore(6)
+
+    async def leave(root: Path, script: str) -> set[str]:
+        async with at_once:
+            session = session_in(root, settings=settings)
             (session.workspace.root / "tracer.py").write_text(TRACER)
             try:
                 await Bash(session=session).observe(command=script)
@@ -241,7 +243,12 @@ async def test_what_outlives_its_call(
                     await PythonExecute(session=session).observe(code="import time; time.sleep(.5)")
             finally:
                 await session.close()
-            assert planted(session.workspace.root) == set()
+            return planted(session.workspace.root)
+
+    attempts = (leave(tmp_path / str(n), script) for n, script in enumerate(LATE.values()))
+    for name, left in zip(LATE, await asyncio.gather(*attempts), strict=True):
+        with subtests.test(name=name):
+            assert left == set()
 
 
 KILLED = """

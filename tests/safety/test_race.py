@@ -48,9 +48,7 @@ def _state(folder: Path) -> dict[str, tuple[bytes, int]]:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux can exchange two names at once")
-def test_a_folder_swapped_for_a_link_never_leads_outside(
-    tmp_path: Path, subtests: pytest.Subtests
-) -> None:
+def test_a_folder_swapped_for_a_link_never_leads_outside(tmp_path: Path) -> None:
     workspace, outside = Workspace(tmp_path / "workspace"), tmp_path / "outside"
     workspace.prepare()
 
@@ -71,12 +69,11 @@ def test_a_folder_swapped_for_a_link_never_leads_outside(
     with swapped(workspace.root, outside) as swapper:
         before = _state(outside)
         for name, opening in [*openings.items()] * ROUNDS:
-            with subtests.test(name=name, opening=opening):
-                try:
-                    assert "SECRET" not in str(opening()), name
-                    results[name].add(True)
-                except (ToolError, OSError):
-                    results[name].add(False)
+            try:
+                assert "SECRET" not in str(opening()), name
+                results[name].add(True)
+            except (ToolError, OSError):
+                results[name].add(False)
         assert swapper.poll() is None, "it was swapped until the end"
     assert _state(outside) == before
     assert all(len(both) == 2 for both in results.values()), results

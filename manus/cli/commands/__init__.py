@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from manus import __version__
+from manus.cli.commands.acp import acp
 from manus.cli.commands.demo import demo
 from manus.cli.commands.held import held
 from manus.cli.commands.mcp import mcp
@@ -46,4 +47,4 @@ def _add(*commands: click.Command) -> None:
 
 _add(chat, run, flow, resume, send, worker, threads, show, history, rewind, fork)
 _add(export, import_thread, report, watch, ui)
-_add(profiles, graph, mcp, memory, trust, held, setup, doctor, demo)
+_add(profiles, graph, mcp, acp, memory, trust, held, setup, doctor, demo)

@@ -1,0 +1,1 @@
+"""The agent for editors that speak the Agent Client Protocol (agentclientprotocol.com)."""
