@@ -15,9 +15,10 @@ from manus.calls.session import Session
 from manus.state.errors import ToolError
 from manus.state.text import shorten
 from manus.tools.browser import fields, navigate, pointer
-from manus.tools.browser.arguments import AIMED, READING, BrowserArgs
+from manus.tools.browser.arguments import AIMED, PRESSING, READING, BrowserArgs
 from manus.tools.browser.browser import Browser, obtain_browser
 from manus.tools.browser.drag import drag
+from manus.tools.browser.evaluation import evaluate
 from manus.tools.browser.reading import extract_content
 from manus.tools.browser.report import ActionError, Report
 from manus.tools.browser.state import describe, find_new_lines, page_fingerprint
@@ -60,6 +61,7 @@ async def act(session: Session, arguments: BrowserArgs) -> Observation:
         return Observation("The browser does not respond.", is_error=True)
     incidents = browser.proxy.incidents.count
     before = _StateBefore(mark, incidents, tab.id, tab.page.url, tab.arrivals, set(browser.tabs))
+    look = await _look_exactly(browser, arguments, mark)
     browser.last_error = ""
     try:
         result = await _run_with_timeout(browser, tab, arguments)
@@ -73,6 +75,9 @@ async def act(session: Session, arguments: BrowserArgs) -> Observation:
     browser.last_error = ""
     changes, events = await _describe_changes(browser, before, result.text)
     own_lines = [line for line in (notice, result.text, *changes) if line]
+    is_silent = look is not None and not (is_error or changes or events)
+    if is_silent and look == await _look_exactly(browser, arguments, mark):
+        own_lines.append("- Nothing in the view has changed so far.")
     page_lines = [result.page_text, *events] if result.page_text else events
     if not (session.page_is_prompted or browser.dead):
         now = await describe(browser)
@@ -90,6 +95,13 @@ async def act(session: Session, arguments: BrowserArgs) -> Observation:
         source=(browser.active or tab).source,
         own_text=own_text,
     )
+
+
+async def _look_exactly(browser: Browser, arguments: BrowserArgs, mark: int) -> str | None:
+    """Return a fingerprint of the view if only the view can show the effect of an action."""
+    if arguments.action not in PRESSING:
+        return None
+    return await page_fingerprint(browser, mark, is_exact=True)
 
 
 def _describe_loss(browser: Browser, tab: Tab) -> str:
@@ -184,8 +196,7 @@ _ACTIONS: dict[str, _Action] = {
     "open_tab": navigate.open_tab,
     "switch_tab": navigate.switch_tab,
     "close_tab": navigate.close_tab,
-    "click_element": pointer.click_element,
-    "click_at": pointer.click_at,
+    **dict.fromkeys(("click_element", "click_at", "double_click", "right_click"), pointer.click),
     "drag": drag,
     "hover": pointer.hover,
     "scroll_down": pointer.scroll,
@@ -198,6 +209,7 @@ _ACTIONS: dict[str, _Action] = {
     "select_dropdown_option": fields.select_dropdown_option,
     "upload_file": fields.upload_file,
     "extract_content": extract_content,
+    "evaluate": evaluate,
     "wait": _wait,
 }
 

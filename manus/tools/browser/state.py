@@ -220,23 +220,26 @@ async def _describe_pdf(browser: Browser, tab: Tab, room: int) -> Report:
     return Report("This is a PDF; `extract_content` reads all of it.", lines[: max(room, 0)])
 
 
-async def page_fingerprint(browser: Browser, mark: int) -> str | None:
+async def page_fingerprint(browser: Browser, mark: int, *, is_exact: bool = False) -> str | None:
     """Return a short digest of the active page, and of the dialogs since a mark of the log.
 
-    It is stable while nothing changes. None if the page does not respond.
+    It is stable while nothing changes; an exact one changes with every position and attribute.
+    None if the page does not respond.
     """
     tab = browser.active
     if tab is None or browser.dead:
         return None
     dialogs = [text for kind, text in browser.log.since(mark) if kind == "dialog"]
-    frames = await asyncio.gather(*map(_compute_digest, tab.page.frames[:_MAX_FRAMES]))
+    frames = await asyncio.gather(
+        *(_compute_digest(frame, is_exact) for frame in tab.page.frames[:_MAX_FRAMES])
+    )
     if frames[0] is None:
         return None
     parts = [tab.page.url, *dialogs, *map(str, frames)]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
 
-async def _compute_digest(frame: Frame) -> Any:
+async def _compute_digest(frame: Frame, is_exact: bool) -> Any:
     """Return the digest of a frame; None if it does not respond, such as one that never loaded."""
     seconds = _FRAME_SECONDS if frame.parent_frame else ANSWER_SECONDS
-    return await attempt(seconds, frame.evaluate(script("digest")))
+    return await attempt(seconds, frame.evaluate(script("digest"), is_exact))
