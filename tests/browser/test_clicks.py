@@ -55,6 +55,17 @@ async def test_an_action_without_an_effect_is_reported(driver: Driver, effect: s
     assert (NO_CHANGE in output) is (not effect)
 
 
+LONE = """<div id=l style="padding:20px"><div class=card>Alone</div></div><script>
+  l.addEventListener("pointerdown", (e) => { if (e.target !== l) e.target.textContent = "Taken" })
+  </script>"""
+
+
+async def test_the_only_card_of_a_list_is_dragged_rather_than_the_list(driver: Driver) -> None:
+    await driver.show(LONE)
+    await driver.say("drag", index=driver.number('clickable "Alone"'), to=[300, 200])
+    assert '"Taken"' in await driver.look()
+
+
 async def test_a_drag_that_moves_nothing_is_reported(driver: Driver) -> None:
     await driver.show("<p draggable=true>One</p><p draggable=true>Two</p>")
     first, second = driver.number('clickable "One"'), driver.number('clickable "Two"')

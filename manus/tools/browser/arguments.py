@@ -42,20 +42,18 @@ ACTIONS: dict[str, tuple[str, ...]] = {
 """The actions, each with its required arguments."""
 
 _AIMS = {"index", "keys", "x"}
-PRESSING = frozenset(
-    {"click_element", "click_at", "double_click", "right_click", "drag", "send_keys"}
-)
-"""Actions with the mouse or the keyboard whose effect only the page shows."""
+POINTING = frozenset({"click_element", "click_at", "double_click", "right_click", "drag"})
+"""Actions of the mouse, whose effect only the page shows."""
 
 AIMED = frozenset(
-    {"hover", *PRESSING, *(name for name, needs in ACTIONS.items() if _AIMS & {*needs})}
+    {"hover", *POINTING, *(name for name, needs in ACTIONS.items() if _AIMS & {*needs})}
 )
 """Actions that refer to the page as the model has seen it."""
 
 SENDING = frozenset({"upload_file", "input_text"})
 """Actions that pass the file at `path` to the page."""
 
-ACTING = frozenset({*PRESSING, "input_text", "select_dropdown_option", "upload_file"})
+ACTING = frozenset({*POINTING, "input_text", "send_keys", "select_dropdown_option", "upload_file"})
 """Actions that may make a page change something on its server."""
 
 READING = frozenset({"evaluate", "extract_content", "get_dropdown_options", "web_search"})

@@ -123,6 +123,7 @@ async def _describe_page(browser: Browser, tab: Tab, room: int) -> Report:
     before = browser.last_page
     browser.last_page = (tab.id, "")
     browser.last_route = tab.route
+    browser.acted_since = False
     address = f"URL: {tab.page.url[:300]}\n"
     if await tab.shows_pdf():
         own_text, text = await _describe_pdf(browser, tab, room - len(address))
@@ -139,8 +140,9 @@ async def _describe_page(browser: Browser, tab: Tab, room: int) -> Report:
     _remember_lines(tab.numbering, view, lines)
     title = f"Title: {view.content['title']}\n" if view.content["title"] else ""
     own_text = f"{address}Page: {describe_extent(view)}\n"
-    if view.content["ready"] == "loading":
-        own_text += "It is still loading.\n"
+    is_first = before != browser.last_page
+    if view.content["ready"] == "loading" or (is_first and tab.is_loading):
+        own_text += "It is still loading, so parts may be missing; `wait` shows what comes.\n"
     body, numbers, omitted_count = fit_lines(lines, max(200, room - len(own_text) - len(title)))
     tab.numbering.existing |= numbers
     tab.numbering.visible = numbers
