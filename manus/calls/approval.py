@@ -302,9 +302,11 @@ async def _ask_until_clear(
     while True:
         subject = prompts.subject(tool.name, reason, preview, problem)
         text = prompts.question(subject, rules, hosts, changes_git=GIT in rules)
-        identity = {"call": facts.digest, "place": facts.place, "rules": rules, "subject": subject}
-        question = hitl_question(APPROVE, tool.name, call.args, text, allowed, **identity)
         scopes = prompts.scopes(rules, hosts)
+        identity = {"call": facts.digest, "place": facts.place, "rules": rules, "subject": subject}
+        question = hitl_question(
+            APPROVE, tool.name, call.args, text, allowed, scopes=scopes, **identity
+        )
         answer, message = read_answer(ask_person(call.session, question), tool.name, scopes)
         asked = call.session.asked.get(call.key, AskedCall("unknown"))
         has_changed = asked.digest not in (facts.digest, "")
@@ -362,6 +364,8 @@ def _suggest_rules(tool: BaseTool, subjects: Sequence[str] | None) -> tuple[str,
 
 def _preview(tool: BaseTool, args: dict[str, Any]) -> str:
     preview = tool.preview(args) if isinstance(tool, AgentTool) else ""
+    if not preview and len(args) == 1:
+        return _render_value(*args.values())
     return preview or "\n".join(f"{name}: {_render_value(value)}" for name, value in args.items())
 
 
