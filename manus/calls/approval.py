@@ -363,10 +363,12 @@ def _suggest_rules(tool: BaseTool, subjects: Sequence[str] | None) -> tuple[str,
 
 
 def _preview(tool: BaseTool, args: dict[str, Any]) -> str:
-    preview = tool.preview(args) if isinstance(tool, AgentTool) else ""
-    if not preview and len(args) == 1:
-        return _render_value(*args.values())
-    return preview or "\n".join(f"{name}: {_render_value(value)}" for name, value in args.items())
+    if isinstance(tool, AgentTool):
+        if preview := tool.preview(args):
+            return preview
+        if tool.starts_programs and len(args) == 1:  # only the command or the code
+            return _render_value(*args.values())
+    return "\n".join(f"{name}: {_render_value(value)}" for name, value in args.items())
 
 
 def _render_value(value: Any) -> str:
