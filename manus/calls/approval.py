@@ -22,12 +22,11 @@ from langchain_core.tools import BaseTool
 from manus.calls.base import AgentTool, Approval
 from manus.calls.decisions import ask_person, edited_arguments, hitl_question, read_answer
 from manus.calls.egress_guard import ANY_HOST, HOST, host_rule
-from manus.calls.session import Resource, Session
+from manus.calls.session import AskedCall, Resource, Session
 from manus.calls.session_sandbox import get_sandbox
 from manus.config.safety_settings import is_covered, matches
 from manus.config.trust import approve_rules
 from manus.prompts import approval as prompts
-from manus.prompts.visible import visible
 from manus.state.agent import Refusal, ToolTask
 from manus.state.errors import ToolUnavailableError
 from manus.state.text import one_line
@@ -36,6 +35,8 @@ log = logging.getLogger("manus")
 
 GIT = "git"
 """The rule that allows programs to change repositories; in `deny` it forbids that."""
+CALL = "call"
+"""The name of rules about exactly one call: `call(DIGEST)`."""
 APPROVE = "approve"
 """The kind of the question about a call."""
 _MAX_CALL = 200
@@ -94,6 +95,7 @@ class _CallFacts(NamedTuple):
     blocked: tuple[str, ...]
     """Hosts that its programs tried to reach in an earlier attempt."""
     digest: str
+    place: str
     changes_git: bool = False
     """Whether its programs may change a repository that existed before the run."""
 
@@ -116,15 +118,23 @@ async def judge(call: Call) -> Verdict:
     reasons, rules = _find_reasons(call, facts, hosts)
     if not reasons or call.config is None:
         return Verdict(digest=facts.digest)
+    if _was_approved(call, facts.digest) and not any(map(session.egress_guard.was_refused, hosts)):
+        return Verdict(hosts=hosts, digest=facts.digest)
     reason = " and ".join(reasons)
     verdict = _refuse_without_question(call, hosts, reason)
     if verdict is None:
-        verdict = await _ask_about(call, facts.digest, reason, rules, hosts)
+        verdict = await _ask_about(call, facts, reason, rules, hosts)
     if verdict.refusal or verdict.args is not None:
         return verdict
     if prompts.CHANGES_GIT in reasons:  # one answer is valid until the run ends
         verdict = replace(verdict, rules=(*verdict.rules, GIT))
     return replace(verdict, hosts=hosts, digest=facts.digest)
+
+
+def _was_approved(call: Call, digest: str) -> bool:
+    """Return whether the user has approved this call when it could not be executed."""
+    rules = (*call.task.get("approved", ()), *call.session.approved)
+    return call.key not in call.session.asked and f"{CALL}({digest})" in rules
 
 
 def _is_undisputed(call: Call) -> bool:
@@ -177,7 +187,9 @@ def _collect_facts(call: Call) -> _CallFacts:
         reason = reason or prompts.CHANGES
     if mode == "yolo":
         reason = ""
-    content = json.dumps([tool.name, args, subjects], sort_keys=True, default=str)
+    content = json.dumps(
+        [tool.name, approval.identity or args, subjects], sort_keys=True, default=str
+    )
     digest = hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
     blocked = call.session.egress_guard.hosts_held(digest, tool.name, content)
     return _CallFacts(
@@ -187,6 +199,7 @@ def _collect_facts(call: Call) -> _CallFacts:
         approval.hosts,
         blocked,
         digest,
+        approval.place,
         approval.changes_repository,
     )
 
@@ -233,7 +246,7 @@ def _find_reasons(
     if asks_git and not is_covered_command:
         reasons.append(prompts.CHANGES_GIT)
         rules += (GIT,)
-    if not reasons and session.asked.get(call.key) == facts.digest:
+    if not reasons and session.asked.get(call.key, AskedCall()).digest:
         reasons.append(prompts.CHANGES)  # a question is pending, and its answer still counts
     return reasons, rules
 
@@ -254,17 +267,15 @@ def _refuse_without_question(call: Call, hosts: Sequence[str], reason: str) -> V
 
 
 async def _ask_about(
-    call: Call, digest: str, reason: str, rules: tuple[str, ...], hosts: tuple[str, ...]
+    call: Call, facts: _CallFacts, reason: str, rules: tuple[str, ...], hosts: tuple[str, ...]
 ) -> Verdict:
     """Ask the user about a call; a refusal of a host is valid until the run ends."""
     guard = call.session.egress_guard
     guard.asking.update(dict.fromkeys(hosts, call.key))
-    verdict = await _ask_until_clear(call, digest, reason, rules, hosts)
+    verdict = await _ask_until_clear(call, facts, reason, rules, hosts)
     # not those of `hosts`: after a resume the call may send to fewer
     for host in [host for host, key in guard.asking.items() if key == call.key]:
         del guard.asking[host]
-    if verdict.refusal and verdict.refusal != prompts.NOT_WHAT_WAS_ASKED:
-        return replace(verdict, refused=_build_refusal(call, reason, hosts, "person"))
     return verdict
 
 
@@ -281,7 +292,7 @@ def _build_refusal(
 
 
 async def _ask_until_clear(
-    call: Call, digest: str, reason: str, rules: tuple[str, ...], hosts: Sequence[str]
+    call: Call, facts: _CallFacts, reason: str, rules: tuple[str, ...], hosts: Sequence[str]
 ) -> Verdict:
     """Ask the user, and ask again while the answer is unclear or an edit is invalid."""
     tool = call.tool
@@ -292,19 +303,20 @@ async def _ask_until_clear(
         subject = prompts.subject(tool.name, reason, preview, problem)
         text = prompts.question(subject, rules, hosts, changes_git=GIT in rules)
         scopes = prompts.scopes(rules, hosts)
-        extra = {
-            "subject": subject,
-            "scopes": [*scopes],
-            "rules": list(map(visible, rules)),
-        }
-        question = hitl_question(APPROVE, tool.name, call.args, text, allowed, call=digest, **extra)
+        identity = {"call": facts.digest, "place": facts.place, "rules": rules, "subject": subject}
+        question = hitl_question(
+            APPROVE, tool.name, call.args, text, allowed, scopes=scopes, **identity
+        )
         answer, message = read_answer(ask_person(call.session, question), tool.name, scopes)
+        asked = call.session.asked.get(call.key, AskedCall("unknown"))
+        has_changed = asked.digest not in (facts.digest, "")
         if answer == "no":
-            return Verdict(prompts.refused(message))
-        if call.session.asked.get(call.key) not in (digest, ""):
-            return Verdict(prompts.NOT_WHAT_WAS_ASKED)
+            refused = _build_refusal(call, reason, hosts, "person")
+            return Verdict(prompts.refused(message), refused=refused)
         if answer == "unclear":
             problem = message
+        elif answer == "edit" and has_changed:
+            problem = prompts.CANNOT_EDIT
         elif answer == "edit":
             try:
                 args = edited_arguments(tool, call.args, message)
@@ -313,11 +325,14 @@ async def _ask_until_clear(
             else:
                 return await asyncio.to_thread(_approve_edit, call, args)
         else:
+            rules = asked.rules if has_changed else rules
             if answer == "always":
                 await asyncio.to_thread(_save_rules, rules, call.session)
-            if answer == "web":
-                rules = (ANY_HOST,)
-            return Verdict(rules=() if answer == "once" else rules)
+            lasting = {"once": (), "web": (ANY_HOST,)}.get(answer, rules)
+            if has_changed:
+                lasting = (*lasting, f"{CALL}({asked.digest})")
+                return Verdict(prompts.not_what_was_asked(asked.place), rules=lasting)
+            return Verdict(rules=lasting)
 
 
 def _approve_edit(call: Call, args: dict[str, Any]) -> Verdict:
@@ -348,10 +363,12 @@ def _suggest_rules(tool: BaseTool, subjects: Sequence[str] | None) -> tuple[str,
 
 
 def _preview(tool: BaseTool, args: dict[str, Any]) -> str:
-    preview = tool.preview(args) if isinstance(tool, AgentTool) else ""
-    if not preview and len(args) == 1:
-        return _render_value(*args.values())
-    return preview or "\n".join(f"{name}: {_render_value(value)}" for name, value in args.items())
+    if isinstance(tool, AgentTool):
+        if preview := tool.preview(args):
+            return preview
+        if tool.starts_programs and len(args) == 1:  # only the command or the code
+            return _render_value(*args.values())
+    return "\n".join(f"{name}: {_render_value(value)}" for name, value in args.items())
 
 
 def _render_value(value: Any) -> str:

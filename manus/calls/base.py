@@ -183,6 +183,10 @@ class Approval:
     """Hosts to which the call sends what the model composed."""
     changes_repository: bool = False
     """Whether it plainly changes a git repository."""
+    identity: str = ""
+    """What identifies the call, in place of arguments that are valid only for the moment."""
+    place: str = ""
+    """Where the call acts, such as the address of a page."""
 
 
 class AgentTool(BaseTool):

@@ -170,7 +170,8 @@ async def _execute_or_refuse(
             verdict = verdict or await judge(call)
             if verdict.refusal:
                 result = await _to_result(task, refusal(verdict.refusal), session, key)
-                return replace(result, refused=(verdict.refused,) if verdict.refused else ())
+                refused = (verdict.refused,) if verdict.refused else ()
+                return replace(result, refused=refused, approved=verdict.rules)
             if verdict.args is None:
                 may_change_files = bool(call.resources) and not call.read_only
                 if session.files is not None and may_change_files:

@@ -11,7 +11,7 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from langchain_core.messages import BaseMessage, ToolMessage
 
@@ -48,6 +48,17 @@ class Resource:
         outer, inner = sorted((f"{self.name}/", f"{other.name}/"), key=len)
         is_covered = EVERYTHING in (self.name, other.name) or inner.startswith(outer)
         return is_covered and (self.write or other.write)
+
+
+class AskedCall(NamedTuple):
+    """A call about which a person was asked."""
+
+    digest: str = ""
+    """Identifies the call; empty if its tool asked, which has been approved."""
+    place: str = ""
+    """Where it would have acted, such as the address of a page."""
+    rules: tuple[str, ...] = ()
+    """The rules about similar calls that the question offered."""
 
 
 class ResourceLocks:
@@ -152,8 +163,8 @@ class Session:
         """Journaled results that the stored state should contain, until it has been checked."""
         self.approved: list[str] = []
         """Rules that the user has approved so far."""
-        self.asked: dict[str, str] = {}
-        """Digests of the calls that wait for approval, by task id."""
+        self.asked: dict[str, AskedCall] = {}
+        """The calls that wait for an answer, by task id."""
         self.described: set[str] = set()
         """Lower-case names of the tools on demand that the history describes."""
         self._resources: dict[str, Closeable] = {}

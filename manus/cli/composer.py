@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from rich.cells import cell_len
 from rich.text import Text
 
+from manus.cli.choices import as_keys
 from manus.cli.screen import CALL, WARNING, Screen
 from manus.prompts.formatting import flat
 from manus.state.errors import ManusError
@@ -148,17 +149,12 @@ class Composer:
     def stop(self) -> None:
         """Hide the line and restore the terminal; the next prompt gets the unsent text."""
         from prompt_toolkit.input.typeahead import store_typeahead
-        from prompt_toolkit.key_binding import KeyPress
-        from prompt_toolkit.keys import Keys
 
         if self._input is None:
             return
         self._screen.attach_input(None)
         self._opened.close()
-        keys = []
-        for character in self._line.take().strip():
-            keys.append(KeyPress(Keys.ControlM if character == "\n" else character))
-        store_typeahead(self._input, keys)
+        store_typeahead(self._input, as_keys(self._line.take().strip()))
         self._input = None
 
     def forget(self, message_id: str) -> None:

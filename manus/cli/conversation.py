@@ -19,7 +19,8 @@ from manus.cli import startup
 from manus.cli.desktop import has_desktop
 from manus.cli.failure import fail
 from manus.cli.folder_trust import ask_for_file_trust
-from manus.cli.questions import LEAVE, request_session, take_typed
+from manus.cli.prompt_session import request_session
+from manus.cli.questions import LEAVE
 from manus.cli.screen import DONE, Screen
 from manus.cli.settings import read_settings, with_store
 from manus.cli.start_run import resume_thread, start_run
@@ -83,8 +84,6 @@ class Conversation:
         self._main_thread = ""
         """The thread to return to after a plan; empty outside a plan."""
         self._workspace = ""
-        self._typed_early = ""
-        """What the user typed while the program started: the first request."""
 
     def talk(self, thread: str | None = None) -> int:
         """Read requests and work on them until the user leaves; return the exit code."""
@@ -101,12 +100,7 @@ class Conversation:
         was_pressed = False
         while True:
             try:
-                typed = self._typed_early
-                self._typed_early = ""
-                is_sent = typed.endswith(("\r", "\n"))
-                line = session.prompt(
-                    [("bold", "> ")], default=typed.strip(), accept_default=is_sent
-                ).strip()
+                line = session.prompt([("bold", "> ")]).strip()
                 was_pressed = False
                 if line.lower() in LEAVE:
                     break
@@ -134,7 +128,6 @@ class Conversation:
         place = Path(resolve_workspace(settings, self._args.workspace)).expanduser()
         self._workspace = os.path.realpath(place)
         self._screen.line(f"manus, with {endpoint.model or DEFAULT_MODEL}", "bold")
-        self._typed_early = take_typed()
         ask_for_file_trust(self._args, settings)
         sandbox = describe_sandbox(settings.sandbox, Path(self._workspace))
         self._screen.paragraph(f"Working in {self._workspace} ({sandbox})", "dim")

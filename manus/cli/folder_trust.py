@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,18 +17,40 @@ if TYPE_CHECKING:
     from manus.threads.base import Store
 
 
+def can_ask() -> bool:
+    """Return whether a person sees a question and can type the answer."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def ask_to_trust(folder: Path, effects: Sequence[str] = ()) -> None:
+    """Ask whether the user trusts a folder, and store the answer. Blocking.
+
+    `effects` are sentences on what its files would change.
+    """
+    from manus.cli.choices import ask_yes
+    from manus.runs.folder_trust import CONSEQUENCE, QUESTION, decide
+
+    print_note(f"{QUESTION} {folder}\n{' '.join([*effects, CONSEQUENCE])}")
+    decide(folder, trusted=ask_yes())
+
+
 def ask_for_file_trust(args: RunOptions, settings: Settings) -> Path | None:
     """Ask once about the workspace; return it if its files are trusted. Blocking.
 
-    Without a terminal, files of an undecided folder count as untrusted text.
+    Without a terminal, files of an undecided folder count as untrusted text. A decision about the
+    current folder holds for a workspace in it.
     """
-    from manus.cli.questions import ask_yes, is_interactive
-    from manus.runs.folder_trust import CONSEQUENCE, QUESTION, decide, is_undecided, trusts_files
+    from manus.config.trust import is_trusted
+    from manus.runs.folder_trust import decide, is_undecided, trusts_files
 
     folder = _find_workspace(args, settings)
-    if is_interactive() and sys.stderr.isatty() and is_undecided(folder):
-        print_note(f"{folder}\n{QUESTION} {CONSEQUENCE}")
-        decide(folder, trusted=ask_yes("Trust it?"))
+    if can_ask() and is_undecided(folder):
+        here = Path.cwd().resolve()
+        decision = is_trusted(here, os.environ) if folder.is_relative_to(here) else None
+        if decision is None:
+            ask_to_trust(folder)
+        else:
+            decide(folder, trusted=decision)
     return folder if trusts_files(folder) else None
 
 

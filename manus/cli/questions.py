@@ -5,30 +5,36 @@ Input is read with prompt_toolkit, which takes pasted text with line breaks as o
 
 from __future__ import annotations
 
-import contextlib
-import os
 import select
-import signal
 import sys
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from manus.cli.screen import Screen
-from manus.config.files import make_private_file, make_private_folder
+import click
+
+from manus.cli.choices import EDIT, NO, YES, Choice, ChoiceLine
+from manus.cli.drafts import build_draft, edit
+from manus.cli.prompt_session import build_session
+from manus.cli.screen import DONE, FAILED, Screen
+from manus.prompts.visible import visible
 from manus.state.errors import UsageError
 from manus.state.request import Request, typed_request
 
 if TYPE_CHECKING:
     from langgraph.types import Interrupt
-    from prompt_toolkit import PromptSession
-    from prompt_toolkit.completion import Completer
 
 Answers = dict[str, str]
 """Answers by interrupt id."""
 LEAVE = ("/exit", "/quit")
 """Inputs that leave a conversation, or a question unanswered."""
-_YES = ("y", "yes")
+_ANOTHER = Choice("n", "another plan", "no")
+_CANCEL = Choice("c", "cancel", "cancel")
+_SCOPES = {
+    "run": Choice("r", "this run", "run"),
+    "always": Choice("a", "always here", "always"),
+    "web": Choice("w", "any host", "web"),
+}
+"""Choices of lasting decisions, by the scope that a question offers."""
 _PIPE_NOTICE_DELAY = 2.0
 """Seconds until a message reports that the program is waiting for stdin."""
 
@@ -102,37 +108,13 @@ def _replace_undecodable(text: str) -> str:
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
-def take_typed() -> str:
-    """Return what was typed at the terminal before anything asked for it."""
-    import termios
-    import tty
-
-    if not sys.stdin.isatty():
-        return ""
-    descriptor = sys.stdin.fileno()
-    before = termios.tcgetattr(descriptor)
-    typed = b""
-    try:
-        tty.setcbreak(descriptor, termios.TCSANOW)  # a line without its end can be read, too
-        while select.select([descriptor], [], [], 0)[0] and (chunk := os.read(descriptor, 4096)):
-            typed += chunk
-    finally:
-        termios.tcsetattr(descriptor, termios.TCSANOW, before)
-    return typed.decode("utf-8", "replace")
-
-
 def ask_text(question: str, *, hidden: bool = False, choices: Sequence[str] = ()) -> str:
     """Ask for a line, with Tab completion of `choices`; raise EOFError at the end of input."""
     from prompt_toolkit.completion import WordCompleter
 
     completer = WordCompleter(list(choices), sentence=True)
-    answer: str = _session(completer=completer).prompt(question, is_password=hidden)
+    answer: str = build_session(completer=completer).prompt(question, is_password=hidden)
     return answer.strip()
-
-
-def ask_yes(question: str) -> bool:
-    """Ask a yes/no question; an empty line and the end of input mean no."""
-    return _ask_or_empty(f"{question} [y/N] ").lower() in _YES
 
 
 def _ask_or_empty(question: str) -> str:
@@ -146,11 +128,12 @@ def _ask_or_empty(question: str) -> str:
 async def ask_for_more_steps(screen: Screen, steps: int) -> bool:
     """Ask whether a run that reached its step limit may take `steps` more."""
     screen.release()
+    more = YES._replace(label=f"{steps} more steps")
     try:
-        answer = await _session().prompt_async(f"{steps} more steps? [Y/n] ", handle_sigint=False)
+        answer = await ChoiceLine((more, NO), default=more).ask_async()
     except EOFError:
         return False
-    return answer.strip().lower() in ("", *_YES)
+    return answer.lower() in ("y", YES.answer)
 
 
 async def ask_all(
@@ -161,87 +144,70 @@ async def ask_all(
     The end of input (Ctrl-D) leaves that question and the following ones open. A plan at the start
     of a question is not repeated if it was just displayed as `visible_plan`.
     """
-    from manus.graph.outcome import draft_change, format_question
+    from manus.graph.outcome import format_question, get_subject
 
     screen.release()
     answers: Answers = {}
-    session = _session()
     for question in questions:
-        text = format_question(question).removeprefix(visible_plan).strip()
-        screen.paragraph(f"\nThe agent asks: {text}", "bold", always=True)
-        answer = await _answer(session, draft_change(question))
-        if not answer:
+        value = question.value if isinstance(question.value, dict) else {}
+        has_keys = value.get("kind") in ("approve", "plan")
+        text = get_subject(question) if has_keys else f"The agent asks: {format_question(question)}"
+        _print_card(screen, text.removeprefix(visible_plan).strip())
+        try:
+            answer = await (_ask_by_keys(screen, value) if has_keys else _ask_in_words())
+        except EOFError:
+            answer = ""
+        if not answer or answer.lower() in LEAVE:
             return answers, False
         answers[question.id] = answer
     return answers, True
 
 
-async def _answer(session: PromptSession[str], draft: str) -> str:
-    """Ask for an answer, or let the user edit the draft; return "" at the end of input."""
-    ask = partial(session.prompt_async, handle_sigint=False)
+def _print_card(screen: Screen, text: str) -> None:
+    """Print what is asked; a diff in it has colors."""
+    is_diff = "\n  │ @@" in text
+    screen.paragraph("", always=True)
+    for line in text.splitlines():
+        if line.startswith("  │"):
+            sign = line[4:5] if is_diff else ""
+            screen.paragraph(line, {"+": DONE, "-": FAILED}.get(sign, ""), always=True)
+        else:
+            screen.paragraph(line, "bold", always=True)
+
+
+async def _ask_in_words() -> str:
     answer = ""
-    try:
-        while not answer:
-            answer = (await ask("Your answer (Ctrl-D to answer later): ", default="")).strip()
-            if answer.lower() in LEAVE:
-                return ""
-            if draft and answer.lower() in ("e", "edit"):
-                answer = (await ask("Edit the draft: ", default=draft)).strip()
-    except EOFError:
-        return ""
+    while not answer:
+        ask = build_session().prompt_async
+        answer = (await ask("Your answer (Ctrl-D to answer later): ", handle_sigint=False)).strip()
     return answer
 
 
-def request_session(completer: Completer) -> PromptSession[str]:
-    """Build the prompt of a conversation, with a history of earlier requests.
-
-    Ctrl-C clears the line; on an empty line, `prompt` raises KeyboardInterrupt.
-    """
-    from platformdirs import user_state_path
-    from prompt_toolkit.history import FileHistory, History, InMemoryHistory
-
-    def clear(event: Any) -> None:
-        if event.current_buffer.text:
-            event.current_buffer.reset()
+async def _ask_by_keys(screen: Screen, question: Mapping[str, Any]) -> str:
+    """Return the answer to a question about a call or a plan, by a key, in words, or as an edit."""
+    if rules := question.get("rules"):
+        allowed = visible(", ".join(rules))
+        screen.paragraph(f"  r and a allow: {allowed}", "dim", always=True)
+    draft = build_draft(question)
+    choices = _list_choices(question)
+    reason = "changes" if question["kind"] == "plan" else "reason"
+    while True:
+        answer = await ChoiceLine(choices, reason=reason).ask_async()
+        if answer.lower() not in ("e", EDIT.answer):
+            return answer
+        try:
+            answer = await edit(draft, screen)
+        except click.ClickException as error:
+            screen.paragraph(f"  {error}", FAILED, always=True)
         else:
-            event.app.exit(exception=KeyboardInterrupt)
-
-    file = user_state_path("manus", appauthor=False) / "history"
-    history: History = InMemoryHistory()  # if the file cannot be written
-    with contextlib.suppress(OSError):
-        make_private_folder(file.parent)
-        make_private_file(file)
-        history = FileHistory(str(file))
-    return _session(clear, history=history, completer=completer, complete_while_typing=True)
+            if answer:
+                return answer
 
 
-def _stop(_: Any) -> None:
-    os.kill(os.getpid(), signal.SIGINT)
-
-
-def _session(on_interrupt: Callable[[Any], None] = _stop, **options: Any) -> PromptSession[str]:
-    """Build a multi-line prompt: Enter submits, Alt-Enter starts a new line."""
-    from prompt_toolkit import PromptSession
-    from prompt_toolkit.key_binding import KeyBindings
-    from prompt_toolkit.output import create_output
-    from prompt_toolkit.output.vt100 import Vt100_Output
-
-    keys = KeyBindings()
-
-    @keys.add("enter")
-    def _(event: Any) -> None:
-        # Further input in the queue means a paste, from a terminal without bracketed paste.
-        if event.key_processor.input_queue:
-            event.current_buffer.newline(copy_margin=False)
-        else:
-            event.current_buffer.validate_and_handle()
-
-    @keys.add("escape", "enter")
-    def _(event: Any) -> None:
-        event.current_buffer.newline(copy_margin=False)
-
-    keys.add("c-c")(on_interrupt)
-    output = create_output(sys.stderr if sys.stderr.isatty() else sys.stdout)
-    if isinstance(output, Vt100_Output):
-        output.enable_cpr = False  # the terminal's reply could arrive when nobody reads it
-    return PromptSession(key_bindings=keys, output=output, **options)
+def _list_choices(question: Mapping[str, Any]) -> tuple[Choice, ...]:
+    if question["kind"] == "plan":
+        return YES._replace(label="execute"), _ANOTHER, EDIT, _CANCEL
+    scopes = [_SCOPES[scope] for scope in question.get("scopes", ())]
+    [review] = question["review_configs"]
+    is_editable = "edit" in review["allowed_decisions"]
+    return (YES, NO, *scopes, *[EDIT] * is_editable)

@@ -179,6 +179,7 @@ class JobRunner:
         self._stop_composer()
         if self._can_ask and outcome.asks_person:
             visible_plan = self._progress.plan.shown
+            self._was_asked = True  # also if the question is left by Ctrl-C
             answers, self._can_ask = await ask_all(self._screen, outcome.questions, visible_plan)
             self._was_asked = not answers
             if answers:

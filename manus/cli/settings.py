@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -39,29 +38,27 @@ def read_settings() -> Settings:
 
 def _ask_for_trust() -> None:
     """Ask once whether the user trusts this folder, if it has settings or instructions."""
-    from manus.cli.questions import ask_yes, is_interactive
+    from manus.cli.folder_trust import ask_to_trust, can_ask
     from manus.config.settings import FILE, settings_to_trust
     from manus.config.trust import INSTRUCTIONS, allowed_variables, is_trusted, skill_files
-    from manus.runs.folder_trust import CONSEQUENCE, QUESTION, decide
 
     here = Path.cwd()
-    if not (is_interactive() and sys.stderr.isatty()) or is_trusted(here, os.environ) is not None:
+    if not can_ask() or is_trusted(here, os.environ) is not None:
         return
     try:
         settings = settings_to_trust(here / FILE, os.environ)
     except SettingsError:  # reported when the settings are loaded
         settings = []
     _, variables = allowed_variables(_variables(), trusted=False)
-    names = [*settings, *variables]
     files = [file for file in (here / INSTRUCTIONS, *skill_files(here)) if file.is_file()]
-    instructions = ", ".join(str(file.relative_to(here)) for file in files)
-    if names:
-        print_note(f"The files {FILE} and .env in {here} set {', '.join(names)}.")
-    if instructions:
-        print_note(f"The files {instructions} in {here} give the agent instructions.")
-    if names or instructions:
-        print_note(f"{QUESTION} {CONSEQUENCE}")
-        decide(here, trusted=ask_yes("Trust it?"))
+    effects = []
+    if names := [*settings, *variables]:
+        effects.append(f"Its {FILE} and .env set {', '.join(names)}.")
+    if files:
+        instructions = ", ".join(str(file.relative_to(here)) for file in files)
+        effects.append(f"The agent follows its {instructions}.")
+    if effects:
+        ask_to_trust(here, effects)
 
 
 def _load_env() -> None:

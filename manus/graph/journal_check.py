@@ -13,6 +13,7 @@ from langgraph.types import PregelTask, StateSnapshot
 from manus.calls.approval import APPROVE
 from manus.calls.call import JOURNALLED
 from manus.calls.catalog import Catalog
+from manus.calls.session import AskedCall
 from manus.calls.wrapped_call import ATTEMPT
 from manus.graph.pending_calls import held_tasks
 from manus.threads.journal import Claim, Journal
@@ -114,20 +115,20 @@ def _started_tasks(
     return started
 
 
-def approval_digests(snapshot: StateSnapshot | None) -> dict[str, str]:
-    """Return, by waiting task, the digest of the call that a person was asked to approve.
-
-    It is empty if the tool itself asks: that call has been approved.
-    """
-    digests: dict[str, str] = {}
+def asked_calls(snapshot: StateSnapshot | None) -> dict[str, AskedCall]:
+    """Return, by waiting task, the call that a person was asked about."""
+    calls: dict[str, AskedCall] = {}
     if snapshot is None:
-        return digests
+        return calls
     for task in snapshot.tasks:
         for interrupt in task.interrupts:
             value = interrupt.value
             is_approval = isinstance(value, dict) and value.get("kind") == APPROVE
-            digests[task.id] = value["call"] if is_approval else ""
-    return digests
+            calls[task.id] = AskedCall()
+            if is_approval:
+                rules = tuple(value.get("rules", ()))
+                calls[task.id] = AskedCall(value["call"], value.get("place", ""), rules)
+    return calls
 
 
 def _find_mismatch(

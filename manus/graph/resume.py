@@ -13,7 +13,7 @@ from langgraph.types import StateSnapshot
 from manus.calls.session import Session
 from manus.calls.siblings import Siblings
 from manus.config.trust import approved_rules
-from manus.graph.journal_check import approval_digests, mark_unfinished
+from manus.graph.journal_check import asked_calls, mark_unfinished
 from manus.graph.pending_calls import siblings_in
 from manus.graph.saver_threads import with_usable_saver
 from manus.graph.waiting import CHECKPOINT
@@ -75,7 +75,7 @@ async def restore_run(
         await _compare_newest(saver, session, configurable)
     else:
         snapshot = await graph.stored_state(configurable)
-    session.asked = approval_digests(snapshot)
+    session.asked = asked_calls(snapshot)
     active_run.interrupted = _interrupted_tasks(snapshot)
     session.siblings = Siblings()
     active_run.continues, active_run.original_tasks = [], {}

@@ -10,10 +10,6 @@ _LONG_PREVIEW = 1_500
 _MANY_LINES = 20
 """Characters and lines of a preview after which the reason may be out of view."""
 CHANGES = "it may change something"
-NOT_WHAT_WAS_ASKED = (
-    "Not executed: the user was asked about another call, or the page has changed since. "
-    "Call again if it is still needed; the user will then be asked about that call."
-)
 UNTRUSTED_TEXT = "from the web, an attachment or an MCP server"
 UNTRUSTED_FOLDER = "the files of this folder, which are not trusted (`manus trust`)"
 ALL_FILES = 'the files of this folder (`taint = "all"`)'
@@ -32,6 +28,7 @@ NOBODY_TO_ASK = (
 
 CHANGES_GIT = "it changes your git repository"
 UNCONFINED = "no sandbox confines it, so it can read and change all your files"
+CANNOT_EDIT = "The arguments cannot be edited: what the call was meant for has changed since."
 NOTHING_TO_EDIT = (
     'The edit names no arguments: write those to change as JSON, such as `edit {"path": "b.txt"}`.'
 )
@@ -160,6 +157,15 @@ def held(host: str, untrusted: str) -> str:
 def held_for_good(host: str) -> str:
     """Return the message to a program that connects to a host refused before."""
     return f"{host} was refused in this run: do without it"
+
+
+def not_what_was_asked(place: str) -> str:
+    """Return the observation of an approved call that cannot be executed where it was meant for."""
+    where = f"Go back to {place}" if place else "Restore what it was meant for"
+    return (
+        "Not executed yet: the user has approved this call, but what it was meant for has changed "
+        f"or was closed since. {where} and repeat the call; the user will not be asked again."
+    )
 
 
 def denied(rule: str) -> str:

@@ -118,9 +118,9 @@ def classify_private(address: Address) -> str | None:
 
 
 _NO_SERVER = (
-    "Nothing listens on port {port} of {host}, which is the sandbox's own: start a server there "
-    "first, and wait until it answers. (Servers of the user outside the sandbox need "
-    "`egress.allow_private`.)"
+    'A server of the user opens once manus.toml has `allow_private = ["{host}:{port}"]` under '
+    "`[egress]`. Otherwise {host} is the sandbox's own, where nothing listens on port {port}: "
+    "start a server there first, and wait until it answers."
 )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 from importlib import import_module
 from typing import Any, ClassVar
@@ -85,11 +86,36 @@ class BrowserUse(AgentTool):
     @override
     def approval(self, args: dict[str, Any]) -> Approval:
         host = self._find_receiver(args)
+        named = {**args, "index": self._find_label(args)}  # a page opened again has other numbers
+        subject = str(args.get("action"))
+        if subject != "web_search":
+            subject += f" {self._host(str(args.get('url') or ''))}"
         return Approval(
             self._find_reason(args),
-            (f"{args.get('action')} {self._host(str(args.get('url') or ''))}".rstrip(),),
+            (subject.rstrip(),),
             hosts=(host,) if host else (),
+            identity=json.dumps(named, sort_keys=True, default=str),
+            place=self._address(""),
         )
+
+    @override
+    def preview(self, args: dict[str, Any]) -> str:
+        lines = [f"{name}: {value}" for name, value in args.items()]
+        if label := self._find_label(args):
+            lines.append(f"element: {label}")
+        return "\n".join([*lines, f"page: {self._address('') or 'none'}"])
+
+    def _find_label(self, args: dict[str, Any]) -> str:
+        index = args.get("index")
+        if self._browser is None or not isinstance(index, int):
+            return ""
+        return str(self._browser.active.numbering.labels.get(index, ""))
+
+    @property
+    def _browser(self) -> Any:
+        """The browser, if a page is open."""
+        browser = self.session.peek("browser")
+        return browser if browser is not None and browser.active is not None else None
 
     def _find_reason(self, args: dict[str, Any]) -> str:
         guard = self.session.egress_guard
@@ -128,9 +154,8 @@ class BrowserUse(AgentTool):
             return ""
 
     def _address(self, url: str) -> str:
-        browser = self.session.peek("browser")
-        if not url and browser is not None and browser.active is not None:
-            url = str(browser.active.page.url)
+        if not url and self._browser is not None:
+            url = str(self._browser.active.page.url)
         return self._file_address(url).strip().replace("\\", "/")  # as a browser reads it
 
     def _file_address(self, url: str) -> str:

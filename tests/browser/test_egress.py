@@ -50,7 +50,9 @@ NO_WEB = {
 def test_a_missing_server_of_the_sandbox_is_reported() -> None:
     own = rules()
     own.has_sandbox = True
-    with pytest.raises(EgressRefusedError, match=r"Nothing listens on port 8766 of 127\.0\.0\.1"):
+    with pytest.raises(
+        EgressRefusedError, match=r'opens once .*"127\.0\.0\.1:8766".* nothing listens on port 8766'
+    ):
         own.check_url("http://127.0.0.1:8766/")
     with pytest.raises(EgressRefusedError, match="it is a private address"):
         own.check_url("http://10.0.0.1/")

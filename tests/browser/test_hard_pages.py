@@ -77,7 +77,7 @@ async def test_a_page_that_never_ends(driver: Driver, site: Site) -> None:
     await driver.say("go_to_url", url=site.base)
     text = await driver.look()
     assert '"Early"' in text
-    assert "It is still loading." in text
+    assert "It is still loading" in text
     await answers(driver, site)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from manus.graph import build_agent
 from manus.graph.profiles import BROWSER
-from tests.browser.site import Site
+from tests.browser.site import Answer, Site
 from tests.browser.test_changes import COUNTER
 from tests.helpers.agent import ScriptedAgent
 from tests.server import Call, Request, call, calls, text
@@ -137,3 +137,27 @@ async def test_a_new_request_reports_that_the_browser_was_closed(
     )
     await surfer.run(text("Seven."), request="How much was it?")
     assert "The browser was closed" in last_words(surfer.server.requests[-1])
+
+
+LOGIN = """<title>Sign in</title><form method=post><input aria-label=User name=u>
+  <input type=password aria-label=Password name=p><button>Sign in</button></form>"""
+
+
+@pytest.mark.parametrize("after", [LOGIN + "<p>Wrong password.</p>", "<title>Welcome</title>"])
+async def test_the_page_of_a_failed_sign_in_is_not_left(
+    surfer: ScriptedAgent, site: Site, after: str
+) -> None:
+    site.pages["/"] = lambda request: Answer(after if request.method == "POST" else LOGIN)
+    site.pages["/admin"] = "<title>Admin</title>"
+    await surfer.run(
+        use("go_to_url", url=site.base),
+        calls(
+            use("input_text", index=2, text="guess"),
+            use("click_element", index=3),
+            use("go_to_url", url=f"{site.base}/admin"),
+        ),
+        call("terminate", status="success", answer="Done."),
+    )
+    *_, left, _ = await surfer.observations()
+    is_failed = after.startswith(LOGIN)
+    assert left.startswith("Nothing was done: the page still asks" if is_failed else "Opened")

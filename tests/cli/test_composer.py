@@ -176,8 +176,8 @@ def test_a_message_during_a_plan_stays_below_it(
     with manus.terminal("--approve", "yolo") as terminal:
         terminal.expect_last("> ")
         terminal.type("/plan do it\r")
-        terminal.expect("later):")
-        terminal.type("yes\r")
+        terminal.expect_last("Ctrl-D later")
+        terminal.type("y")
         server.wait_for(2)
         terminal.expect(HINT)
         terminal.type("in Celsius\r")

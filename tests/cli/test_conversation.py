@@ -157,7 +157,7 @@ def test_a_plan_gets_the_conversation_and_its_result_is_added(
     server.script(text("The sea is near."), plan, *replies)
     with manus.terminal() as terminal:
         ask(terminal, "where is the sea?", "The sea is near.")
-        ask(terminal, "/plan go there", "Plan: Trip", "later):")
+        ask(terminal, "/plan go there", "Plan: Trip", "Ctrl-D later")
         terminal.type("\x04")
         terminal.expect("is the answer")
         assert terminal.text.count("Plan: Trip") == 1

@@ -46,8 +46,8 @@ def test_a_person_is_asked_once(
         server.when(is_summary, text("Done."))
     words = (command, "--workspace", "workspace", "Read the notes.")
     with project.terminal(*words) as terminal:
-        terminal.expect("Trust it? [y/N]")
-        terminal.type(f"{answer}\r")
+        terminal.expect_last("y yes  n no")
+        terminal.type(answer)
         assert terminal.wait() == 0
     assert is_sent(internet) is trusted
     server.always(text("Done."))
@@ -61,8 +61,8 @@ def test_a_conversation_asks_at_its_start(
 ) -> None:
     server.script(READ, SEND, text("Done."))
     with project.terminal("chat", "--workspace", "workspace") as terminal:
-        terminal.expect("Trust it? [y/N]")
-        terminal.type("y\r")
+        terminal.expect_last("y yes  n no")
+        terminal.type("y")
         terminal.expect_last("> ")
         terminal.type("Read the notes.\r")
         terminal.expect("Finished")
@@ -73,21 +73,38 @@ def test_a_conversation_asks_at_its_start(
     assert is_sent(internet)
 
 
+@pytest.mark.parametrize("options", [["--workspace", "workspace"], []], ids=["files", "settings"])
 @pytest.mark.parametrize("end", ["\r", ""], ids=["sent", "unsent"])
 def test_text_typed_during_the_start_is_the_request_and_no_answer(
-    project: Program, server: ScriptedServer, end: str
+    project: Program, server: ScriptedServer, end: str, options: list[str]
 ) -> None:
     server.script(text("Read."))
-    with project.terminal("chat", "--workspace", "workspace") as terminal:
+    if not options:
+        (project.home / "AGENTS.md").write_text("Be brief.")
+    with project.terminal("chat", *options) as terminal:
         terminal.type(f"yes, read the notes{end}")
-        terminal.expect("Trust it? [y/N]")
-        terminal.type("n\r")
+        terminal.expect_last("y yes  n no")
+        terminal.type("n")
         terminal.expect("> yes, read the notes")
         terminal.type("\r" if not end else "")
         terminal.expect("Finished")
     [request] = server.requests
     assert request.messages[-2]["content"] == "yes, read the notes"
-    assert terminal.text.count("Trust it?") == 1
+    assert terminal.text.count(QUESTION) == 1
+
+
+def test_a_line_that_a_question_interrupts_is_still_the_request(
+    project: Program, server: ScriptedServer
+) -> None:
+    server.script(text("Read."))
+    with project.terminal("chat", "--workspace", "workspace") as terminal:
+        terminal.type("read the no")
+        terminal.expect_last("y yes  n no")
+        terminal.type("tes, please\r")
+        terminal.expect("» tes, please\n  y yes  n no")
+        terminal.type("y")
+        terminal.expect("Finished")
+    assert server.requests[0].messages[-2]["content"] == "read the notes, please"
 
 
 def test_an_empty_folder_is_trusted_in_later_runs_too(

@@ -196,11 +196,11 @@ def test_the_approval_mode_of_a_run_is_kept(manus: Program, server: ScriptedServ
     echo = call("bash", command="echo hi >> said")
     server.script(echo, echo)
     with manus.terminal("run", "--thread", "t", "--approve", "ask", "say hi") as terminal:
-        terminal.expect("later): ")
+        terminal.expect_last("Ctrl-D later")
         terminal.type("yes\n")
         terminal.expect("Step 2/")
         terminal.raw = terminal.raw.rpartition("Step 2/")[2]  # after the previous question
-        terminal.expect("later): ")
+        terminal.expect_last("Ctrl-D later")
         terminal.type("\x04")
         assert terminal.wait() == 1
     server.script(text("Well."))

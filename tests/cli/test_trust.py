@@ -64,13 +64,13 @@ def test_at_a_terminal_a_person_is_asked_once(
     cloned: Program, server: ScriptedServer, answer: str
 ) -> None:
     with cloned.terminal("threads") as terminal:
-        terminal.expect("[y/N]")
+        terminal.expect_last("y yes  n no")
         assert "base_url" in terminal.text
         terminal.type(f"{answer}\r")
         terminal.wait()
     with cloned.terminal("threads") as terminal:
         terminal.wait()
-    assert "[y/N]" not in terminal.text
+    assert "y yes" not in terminal.text
     assert ("`manus trust`" in terminal.text) is (answer == "n")
 
 

@@ -15,19 +15,25 @@ from manus.calls.session import Session
 from manus.state.errors import ToolError
 from manus.state.text import shorten
 from manus.tools.browser import fields, navigate, pointer
-from manus.tools.browser.arguments import AIMED, READING, BrowserArgs
+from manus.tools.browser.arguments import ACTING, AIMED, POINTING, READING, BrowserArgs
 from manus.tools.browser.browser import Browser, obtain_browser
 from manus.tools.browser.drag import drag
+from manus.tools.browser.evaluation import evaluate
 from manus.tools.browser.reading import extract_content
 from manus.tools.browser.report import ActionError, Report
 from manus.tools.browser.state import describe, find_new_lines, page_fingerprint
-from manus.tools.browser.tab import FAILED_RESOURCE, PageStuckError, Tab
+from manus.tools.browser.tab import ANSWER_SECONDS, FAILED_RESOURCE, PageStuckError, Tab, attempt
 from manus.tools.browser.text_entry import MAX_TYPED, SECONDS_PER_KEY
 
 _MAX_LINES = 8
 """Maximum number of lines about the effects of an action."""
 _MAX_ADDRESS = 300
 _UNTIMED = frozenset({"wait", "extract_content"})
+_LEAVING = frozenset({"go_to_url", "go_back", "refresh", "close_tab", "switch_tab"})
+_PASSWORD = "password field"
+"""The role of a password field in snapshots."""
+_ASKS_PASSWORD = """() => [...document.querySelectorAll("input[type=password]")]
+  .some(field => field.checkVisibility())"""
 _MAX_WAIT = 60.0
 _MORE_SECONDS = 90.0
 """Additional seconds for actions that wait on purpose, or ask a model."""
@@ -60,6 +66,7 @@ async def act(session: Session, arguments: BrowserArgs) -> Observation:
         return Observation("The browser does not respond.", is_error=True)
     incidents = browser.proxy.incidents.count
     before = _StateBefore(mark, incidents, tab.id, tab.page.url, tab.arrivals, set(browser.tabs))
+    look = await _look_exactly(browser, arguments, mark)
     browser.last_error = ""
     try:
         result = await _run_with_timeout(browser, tab, arguments)
@@ -73,6 +80,9 @@ async def act(session: Session, arguments: BrowserArgs) -> Observation:
     browser.last_error = ""
     changes, events = await _describe_changes(browser, before, result.text)
     own_lines = [line for line in (notice, result.text, *changes) if line]
+    is_silent = look is not None and not (is_error or changes or events)
+    if is_silent and look == await _look_exactly(browser, arguments, mark):
+        own_lines.append("- Nothing in the view has changed so far.")
     page_lines = [result.page_text, *events] if result.page_text else events
     if not (session.page_is_prompted or browser.dead):
         now = await describe(browser)
@@ -90,6 +100,13 @@ async def act(session: Session, arguments: BrowserArgs) -> Observation:
         source=(browser.active or tab).source,
         own_text=own_text,
     )
+
+
+async def _look_exactly(browser: Browser, arguments: BrowserArgs, mark: int) -> str | None:
+    """Return a fingerprint of the view if only the view can show the effect of an action."""
+    if arguments.action not in POINTING:
+        return None
+    return await page_fingerprint(browser, mark, is_exact=True)
 
 
 def _describe_loss(browser: Browser, tab: Tab) -> str:
@@ -129,6 +146,9 @@ async def _run_with_timeout(browser: Browser, tab: Tab, arguments: BrowserArgs) 
 async def _run_action(browser: Browser, tab: Tab, arguments: BrowserArgs) -> Report:
     if arguments.action in AIMED:
         await _check_is_current(browser, tab)
+    elif arguments.action in _LEAVING and browser.acted_since:
+        await _check_sign_in(tab)
+    browser.acted_since = browser.acted_since or arguments.action in ACTING
     tab.target = ""
     started = time.monotonic()
     result: Report | str = ""
@@ -168,6 +188,22 @@ async def _check_is_current(browser: Browser, tab: Tab) -> None:
     )
 
 
+async def _check_sign_in(tab: Tab) -> None:
+    """Check that a sign-in of the same message has not failed, since the page says why.
+
+    Raises:
+        ToolError: the page still asks for the password.
+    """
+    had_password = any(
+        label.startswith(_PASSWORD) for label in tab.numbering.visible_labels.values()
+    )
+    if had_password and await attempt(ANSWER_SECONDS, tab.page.evaluate(_ASKS_PASSWORD)):
+        raise ToolError(
+            "Nothing was done: the page still asks for a password, so the sign-in before this call "
+            "may have failed; look at the page first."
+        )
+
+
 async def _wait(_: Browser, _tab: Tab, arguments: BrowserArgs) -> str:
     seconds = min(arguments.seconds or 3, _MAX_WAIT)
     if seconds < 0:
@@ -184,8 +220,7 @@ _ACTIONS: dict[str, _Action] = {
     "open_tab": navigate.open_tab,
     "switch_tab": navigate.switch_tab,
     "close_tab": navigate.close_tab,
-    "click_element": pointer.click_element,
-    "click_at": pointer.click_at,
+    **dict.fromkeys(("click_element", "click_at", "double_click", "right_click"), pointer.click),
     "drag": drag,
     "hover": pointer.hover,
     "scroll_down": pointer.scroll,
@@ -198,6 +233,7 @@ _ACTIONS: dict[str, _Action] = {
     "select_dropdown_option": fields.select_dropdown_option,
     "upload_file": fields.upload_file,
     "extract_content": extract_content,
+    "evaluate": evaluate,
     "wait": _wait,
 }
 

@@ -18,6 +18,8 @@ ACTIONS: dict[str, tuple[str, ...]] = {
     "refresh": (),
     "click_element": ("index",),
     "click_at": ("x", "y"),
+    "double_click": (),
+    "right_click": (),
     "drag": (),
     "hover": (),
     "input_text": ("index",),
@@ -28,6 +30,7 @@ ACTIONS: dict[str, tuple[str, ...]] = {
     "scroll_up": (),
     "scroll_to_text": ("text",),
     "extract_content": (),
+    "evaluate": ("text",),
     "upload_file": ("index", "path"),
     "switch_tab": ("tab_id",),
     "open_tab": (),
@@ -39,21 +42,21 @@ ACTIONS: dict[str, tuple[str, ...]] = {
 """The actions, each with its required arguments."""
 
 _AIMS = {"index", "keys", "x"}
-AIMED = frozenset({"drag", "hover", *(name for name, needs in ACTIONS.items() if _AIMS & {*needs})})
+POINTING = frozenset({"click_element", "click_at", "double_click", "right_click", "drag"})
+"""Actions of the mouse, whose effect only the page shows."""
+
+AIMED = frozenset(
+    {"hover", *POINTING, *(name for name, needs in ACTIONS.items() if _AIMS & {*needs})}
+)
 """Actions that refer to the page as the model has seen it."""
 
 SENDING = frozenset({"upload_file", "input_text"})
 """Actions that pass the file at `path` to the page."""
 
-ACTING = frozenset(
-    {
-        *("click_element", "click_at", "drag", "input_text", "send_keys"),
-        *("select_dropdown_option", "upload_file"),
-    }
-)
+ACTING = frozenset({*POINTING, "input_text", "send_keys", "select_dropdown_option", "upload_file"})
 """Actions that may make a page change something on its server."""
 
-READING = frozenset({"extract_content", "get_dropdown_options", "web_search"})
+READING = frozenset({"evaluate", "extract_content", "get_dropdown_options", "web_search"})
 """Actions without side effects, except on a file."""
 
 

@@ -137,6 +137,8 @@ class Browser:
         """The tab and the document that the model has seen last."""
         self.last_route = ""
         """The route of that document at the time."""
+        self.acted_since = False
+        """Whether an action may have changed the page since then."""
         self.downloads = Downloads(session.workspace, self.log)
         self._shows_files = False
         self._last_tab = 0

@@ -53,6 +53,12 @@ _CENTER = """element => { element.scrollIntoView({block: "center", behavior: "in
   return element.textContent.replace(/\\s+/g, " ").trim().slice(0, 160); }"""
 
 
+_CLICK: tuple[str, int, Literal["left", "right"]] = ("Clicked", 1, "left")
+_CLICKS: dict[str, tuple[str, int, Literal["left", "right"]]] = {
+    "double_click": ("Double-clicked", 2, "left"),
+    "right_click": ("Right-clicked", 1, "right"),
+}
+"""The words, number and button of the clicks that are not a simple one."""
 # Advice for elements of a kind that an action does not support.
 _INSTEAD = {
     "list": "is a dropdown: use `select_dropdown_option`",
@@ -199,16 +205,23 @@ def explain_failure(label: str, error: PlaywrightError) -> ToolError:
     return ActionError(f"Cannot act on {label}.", text.strip().splitlines()[0][:200])
 
 
-async def click_element(_: Browser, tab: Tab, arguments: BrowserArgs) -> str:
-    """Click an element."""
+async def click(_: Browser, tab: Tab, arguments: BrowserArgs) -> str:
+    """Click an element, or a point in CSS pixels from the top left corner of the viewport."""
+    verb, count, button = _CLICKS.get(arguments.action, _CLICK)
+    if arguments.index is None:
+        x, y = require_point(tab, arguments)
+        await tab.page.mouse.click(x, y, click_count=count, button=button)
+        return f"{verb} at {x},{y}."
     target = await find_target(tab, arguments.index, "list", "file")
     element = target.element
     if target.is_behind_label:
         label = await element.evaluate_handle(_LABEL)
         element = label.as_element() or element
     position = await _approach(tab, element)
-    await element.click(timeout=ACTION_MS, no_wait_after=True, position=position)
-    return f"Clicked {target.label}."
+    await element.click(
+        timeout=ACTION_MS, no_wait_after=True, position=position, click_count=count, button=button
+    )
+    return f"{verb} {target.label}."
 
 
 async def _approach(tab: Tab, element: ElementHandle) -> Position | None:
@@ -226,13 +239,16 @@ async def _approach(tab: Tab, element: ElementHandle) -> Position | None:
     return Position(x=position["x"], y=position["y"]) if position else None
 
 
-async def click_at(_: Browser, tab: Tab, arguments: BrowserArgs) -> str:
-    """Click a point of the viewport, in CSS pixels from its top left corner."""
-    x = arguments.x or 0
-    y = arguments.y or 0
-    check_point(tab, x, y)
-    await tab.page.mouse.click(x, y)
-    return f"Clicked at {x},{y}."
+def require_point(tab: Tab, arguments: BrowserArgs) -> tuple[int, int]:
+    """Return the point of an action without an element.
+
+    Raises:
+        ToolError: there is none, or it is outside the viewport.
+    """
+    if arguments.x is None or arguments.y is None:
+        raise ToolError(f"`{arguments.action}` needs `index`, or `x` and `y`.")
+    check_point(tab, arguments.x, arguments.y)
+    return arguments.x, arguments.y
 
 
 def check_point(tab: Tab, x: float, y: float) -> None:
@@ -245,11 +261,9 @@ def check_point(tab: Tab, x: float, y: float) -> None:
 async def hover(_: Browser, tab: Tab, arguments: BrowserArgs) -> str:
     """Move the mouse over an element or a point, and leave it there."""
     if arguments.index is None:
-        if arguments.x is None or arguments.y is None:
-            raise ToolError("`hover` needs `index`, or `x` and `y`.")
-        check_point(tab, arguments.x, arguments.y)
-        await tab.page.mouse.move(arguments.x, arguments.y, steps=2)
-        subject = f"{arguments.x},{arguments.y}"
+        x, y = require_point(tab, arguments)
+        await tab.page.mouse.move(x, y, steps=2)
+        subject = f"{x},{y}"
     else:
         target = await find_target(tab, arguments.index)
         await _approach(tab, target.element)

@@ -123,6 +123,7 @@ async def _describe_page(browser: Browser, tab: Tab, room: int) -> Report:
     before = browser.last_page
     browser.last_page = (tab.id, "")
     browser.last_route = tab.route
+    browser.acted_since = False
     address = f"URL: {tab.page.url[:300]}\n"
     if await tab.shows_pdf():
         own_text, text = await _describe_pdf(browser, tab, room - len(address))
@@ -139,8 +140,9 @@ async def _describe_page(browser: Browser, tab: Tab, room: int) -> Report:
     _remember_lines(tab.numbering, view, lines)
     title = f"Title: {view.content['title']}\n" if view.content["title"] else ""
     own_text = f"{address}Page: {describe_extent(view)}\n"
-    if view.content["ready"] == "loading":
-        own_text += "It is still loading.\n"
+    is_first = before != browser.last_page
+    if view.content["ready"] == "loading" or (is_first and tab.is_loading):
+        own_text += "It is still loading, so parts may be missing; `wait` shows what comes.\n"
     body, numbers, omitted_count = fit_lines(lines, max(200, room - len(own_text) - len(title)))
     tab.numbering.existing |= numbers
     tab.numbering.visible = numbers
@@ -220,23 +222,26 @@ async def _describe_pdf(browser: Browser, tab: Tab, room: int) -> Report:
     return Report("This is a PDF; `extract_content` reads all of it.", lines[: max(room, 0)])
 
 
-async def page_fingerprint(browser: Browser, mark: int) -> str | None:
+async def page_fingerprint(browser: Browser, mark: int, *, is_exact: bool = False) -> str | None:
     """Return a short digest of the active page, and of the dialogs since a mark of the log.
 
-    It is stable while nothing changes. None if the page does not respond.
+    It is stable while nothing changes; an exact one changes with every position and attribute.
+    None if the page does not respond.
     """
     tab = browser.active
     if tab is None or browser.dead:
         return None
     dialogs = [text for kind, text in browser.log.since(mark) if kind == "dialog"]
-    frames = await asyncio.gather(*map(_compute_digest, tab.page.frames[:_MAX_FRAMES]))
+    frames = await asyncio.gather(
+        *(_compute_digest(frame, is_exact) for frame in tab.page.frames[:_MAX_FRAMES])
+    )
     if frames[0] is None:
         return None
     parts = [tab.page.url, *dialogs, *map(str, frames)]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
 
-async def _compute_digest(frame: Frame) -> Any:
+async def _compute_digest(frame: Frame, is_exact: bool) -> Any:
     """Return the digest of a frame; None if it does not respond, such as one that never loaded."""
     seconds = _FRAME_SECONDS if frame.parent_frame else ANSWER_SECONDS
-    return await attempt(seconds, frame.evaluate(script("digest")))
+    return await attempt(seconds, frame.evaluate(script("digest"), is_exact))

@@ -207,6 +207,11 @@ class Tab:
         """Return whether a request made after a monotonic time is still pending."""
         return self.navigation is not None or max(self._requests.values(), default=0) >= moment
 
+    @property
+    def is_loading(self) -> bool:
+        """Return whether any request is pending."""
+        return self.navigation is not None or bool(self._requests)
+
     async def shows_pdf(self) -> bool:
         """Return whether the tab shows a PDF, which has no elements."""
         if not self.arrivals:  # the response came before the tab that another page opened

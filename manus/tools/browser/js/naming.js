@@ -69,8 +69,10 @@ const isDraggable = (el) => isDeclaredDraggable(el) || GRABBED.test(getComputedS
 // Whether a listener of the element is meant for its similar children, as in a sortable list.
 const hasEqualItems = (el) => {
   const children = Array.from(el.children).filter((child) => !SKIP.has(child.tagName));
-  if (children.length < 2) return false;
   const [first] = children;
+  // the last one of a sorted list, whose box listens for what is dragged
+  const isPressed = ["mousedown", "pointerdown", "touchstart"].some((kind) => store.listening.get(el)?.has(kind)) && !store.listening.get(el).has("click");
+  if (children.length < 2) return children.length === 1 && isPressed && lettersOf(first) > 0;
   const areEqual = children.every((child) => child.tagName === first.tagName && (REPEATS.test(el.tagName) || child.classList[0] === first.classList[0]));
   return areEqual && (REPEATS.test(el.tagName) || first.classList.length > 0);
 };
@@ -92,6 +94,16 @@ const isWrapper = (el) => {
 const isDropTarget = (el) => !isRoot(el) && (!!store.listening.get(el)?.has("drop") || typeof el.ondrop === "function" || el.classList.contains("ui-droppable"));
 const isRoot = (el) => (store.listening.get(el)?.size || 0) >= MIN_ROOT_KINDS;
 
+// The text that a style draws before or after the content of an element; not the glyphs of icon fonts.
+const styledText = (el, side) => {
+  const style = getComputedStyle(el, `::${side}`);
+  const [, text] = /^"((?:[^"\\]|\\.)*)"/.exec(style.content) || [];
+  const isDrawn = text && style.display !== "none" && style.visibility === "visible" && style.opacity !== "0";
+  return isDrawn ? ` ${text.replace(/\\(.)/g, "$1").replace(/[\ue000-\uf8ff]/g, "")} ` : "";
+};
+// Whether a text has a word that another one lacks.
+const hasMore = (text, other) => squash(text).toLowerCase().split(" ").some((word) => /[\p{L}\p{N}]/u.test(word) && !other.toLowerCase().includes(word));
+
 const textOf = (el, limit) => {
   let text = "";
   const isTreeItem = el.getAttribute("role") === "treeitem"; // its subitems have names of their own
@@ -102,10 +114,13 @@ const textOf = (el, limit) => {
     if (inner && isTreeItem && /^(group|treeitem)$/.test(node.getAttribute("role") || "")) return;
     if (inner && (node.tagName === "TEXTAREA" || node.getAttribute("aria-hidden") === "true" || !isShown(node))) return;
     const said = node.tagName === "BR" ? " " : node.tagName === "IMG" ? node.alt || " " : inner && node.getAttribute("aria-label");
-    if (said) { text += ` ${said} `; return; }
+    if (said) text += ` ${said} `;
+    if (said && !hasMore(node.textContent, said)) return;
     const block = inner && /^(DIV|P|LI|TD|TH|TR|H[1-6]|UL|OL|SECTION|BUTTON)$/.test(node.tagName);
     if (block) text += " ";
+    text += styledText(node, "before");
     for (const child of childrenOf(node)) collect(child);
+    text += styledText(node, "after");
     if (block) text += " ";
   };
   collect(el);
@@ -144,6 +159,11 @@ const hintOf = (el) => {
   return cut(squash(tip || named || drawn || el.id || styled || el.getAttribute("class")), 40);
 };
 
+const MAX_NAME = 120;
+const isField = (el) => /^(INPUT|SELECT|TEXTAREA)$/.test(el.tagName) || el.isContentEditable || isEditor(el);
+// A link or a button around a card, whose text is more than a name.
+const isLongText = (el) => !isField(el) && el.textContent.length > MAX_NAME && squash(el.innerText).length > MAX_NAME && !/^(treeitem|option)$/.test(el.getAttribute("role"));
+
 const nameOf = (el, role) => {
   const tag = el.tagName, type = (el.type || "").toLowerCase();
   const labelled = byIds(el, "aria-labelledby") || squash(el.getAttribute("aria-label"));
@@ -156,7 +176,7 @@ const nameOf = (el, role) => {
   if (el.localName === "svg" && el.namespaceURI === SVG) return cut(squash(el.querySelector(":scope > title")?.textContent), 100);
   if (isEditor(el)) return "";
   if (el.isContentEditable) return squash(el.getAttribute("aria-placeholder") || el.getAttribute("data-placeholder") || el.title);
-  const isLong = !isNative(el) && (isDropTarget(el) || countLines(el) >= MIN_LINES);
+  const isLong = isNative(el) ? isLongText(el) : isDropTarget(el) || countLines(el) >= MIN_LINES;
   const [firstLine] = isLong ? linesOf(el) : [];
   return (firstLine ? cut(squash(firstLine), 60) : textOf(el, 120)) || squash(el.title) || squash(el.getAttribute("alt"));
 };
@@ -218,6 +238,8 @@ const isNative = (el) => {
   return role !== null && ROLES.has(role.trim().split(" ")[0]);
 };
 
+const sortOf = (el) => (/^(ascending|descending)$/.test(el.getAttribute("aria-sort")) ? `sorted ${el.getAttribute("aria-sort")}` : "");
+
 // Whether a disabled button may wait for the change event of a field that is being filled in.
 const isAwaitingBlur = (el) => {
   const field = document.activeElement;
@@ -241,6 +263,7 @@ const statesOf = (el, role) => {
   if (el.readOnly || on("readonly") === "true") states.push("read only");
   if (on("invalid") === "true" || (["INPUT", "TEXTAREA", "SELECT"].includes(el.tagName) && el.matches(":user-invalid"))) states.push("invalid");
   if (el.getRootNode().activeElement === el) states.push("focused");
+  if (sortOf(el)) states.push(sortOf(el));
   if (role !== "slider" && isDraggable(el)) states.push("draggable");
   if (isDropTarget(el)) states.push("drop target");
   return states;
@@ -268,14 +291,18 @@ const valueOf = (el, role) => {
   return el.getAttribute("aria-valuetext") || el.getAttribute("aria-valuenow");
 };
 
-const extrasOf = (el) => {
+const extrasOf = (el, name) => {
   const type = (el.type || "").toLowerCase();
   if (el.tagName === "INPUT" && ["range", "number"].includes(type) && (el.min || el.max)) return `${el.min || "…"} to ${el.max || "…"}`;
   if (el.tagName === "SELECT") {
     const all = Array.from(el.options).map((o) => squash(o.label));
-    const shown = all.slice(0, 6).map((text) => cut(text, 30)).join(" | ");
-    return `options: ${shown}${all.length > 6 ? ` … (${all.length} in all)` : ""}`;
+    const count = Math.max(6, el.size);
+    const shown = all.slice(0, count).map((text) => cut(text, 30)).join(" | ");
+    return `options: ${shown}${all.length > count ? ` … (${all.length} in all)` : ""}`;
   }
+  if (el.placeholder && !el.value && hasMore(el.placeholder, name)) return `placeholder: ${cut(squash(el.placeholder), 60)}`;
+  // a tooltip tells elements apart that have hardly any text: three markers, the days of two months
+  if (el.title && (name.length < 4 || !squash(el.textContent)) && hasMore(el.title, name)) return cut(squash(el.title), 80);
   return "";
 };
 
@@ -296,7 +323,8 @@ const rowOf = (el) => {
   return row && row !== el ? textOf(row, 100) : "";
 };
 
+const isLabelled = (el) => el.hasAttribute("aria-label") || el.hasAttribute("aria-labelledby");
 // A day, an entry or a panel whose label is not its text.
-const isLabelledBox = (el) => /^(gridcell|treeitem|tabpanel)$/.test(el.getAttribute("role") || "") && el.hasAttribute("aria-label") && !el.getAttribute("aria-label").includes(squash(el.textContent));
+const isLabelledBox = (el, name) => (!isNative(el) || /^(gridcell|treeitem|tabpanel)$/.test(el.getAttribute("role") || "")) && isLabelled(el) && hasMore(el.textContent, name);
 const linesOf = (el) => (el.innerText || "").split("\n").filter((line) => line.trim());
 const countLines = (el) => linesOf(el).length;

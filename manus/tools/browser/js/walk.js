@@ -70,7 +70,8 @@
     const icon = name && /^menuitem/.test(role) ? Array.from(el.querySelectorAll("[class*=icon]")).map(drawnIconOf).find(Boolean) : "";
     const hasPlace = el.tagName === "CANVAS" || el.namespaceURI === SVG || (role === "slider" && el.tagName !== "INPUT") || (!name && role === "clickable") || isDraggable(el);
     return {
-      kind: "element", el, place, role, name, hint, icon, value: valueOf(el, role), states: statesOf(el, role), extra: extrasOf(el), inner: [],
+      kind: "element", el, place, role, name, hint, icon, value: valueOf(el, role), states: statesOf(el, role), extra: extrasOf(el, name), inner: [],
+      text: isLabelled(el) && !isField(el) && !isLabelledBox(el, name) ? textOf(el, MAX_NAME) : "",
       geometry: hasPlace ? geometryOf(el, rect) : "", color: SHAPES.has(el.localName) || el.localName === "text" || (!name && role === "clickable") ? colorOf(el) : "",
       area: rect.width * rect.height,
     };
@@ -86,7 +87,7 @@
   const merge = (outer, inner) => {
     const role = STATEFUL.has(outer.role) || inner.role === "clickable" && outer.role !== "gridcell" ? outer.role : inner.role;
     const states = [...new Set([...isEditor(inner.el) ? [] : outer.states, ...inner.states])];
-    Object.assign(outer, inner, { role: isEditor(inner.el) ? inner.role : role, states, name: inner.name || (isEditor(inner.el) ? "" : outer.name), value: inner.value ?? outer.value });
+    Object.assign(outer, inner, { role: isEditor(inner.el) ? inner.role : role, states, extra: inner.extra || outer.extra, name: inner.name || (isEditor(inner.el) ? "" : outer.name), value: inner.value ?? outer.value });
     inner.isMerged = true;
   };
 
@@ -97,6 +98,7 @@
     if (item.color) parts.push(item.color);
     if (item.icon) parts.push(`(icon: ${item.icon})`);
     if (item.hint) parts.push(`(looks like: ${item.hint})`);
+    if (hasMore(item.text, name)) parts.push(`shows ${quoted(item.text)}`);
     const head = squash(parts.join(" ")); // line breaks in attributes must not start a line
     parts.length = 0;
     if (item.states.length) parts.push(`(${item.states.join(", ")})`);
@@ -168,6 +170,8 @@
     return addElement(el, rect, place);
   };
 
+  const isListed = (field) => !!field && field.type !== "hidden" && (!!drawnFor(field) || field.checkVisibility({ visibilityProperty: true, opacityProperty: true }) && field.getBoundingClientRect().width > 1);
+
   // A drawing is listed with its shapes if there are few of them: not an icon or a large chart.
   const drawings = new Map();
   const isDrawing = (svg) => {
@@ -238,17 +242,19 @@
     isInCell = isInCell || isCell && el.textContent.length < MAX_CELL && !el.querySelector("table, li, p + p, h1, h2, h3");
     isInRow = /^(inline-)?(flex|grid)$/.test(style.display) && !style.flexDirection.startsWith("column");
     if (!inline && !inside) flush();
+    const rows = Number(el.getAttribute("aria-rowcount"));
+    if (rows > 0 && !inside && place === "view") { flush(); buffer = `(${roleOf(el)} of ${rows} rows)`; flush(); }
     scrollArea(el, style, rect, place);
     const isShape = !inside && isInDrawing(el);
     const isArea = items.length > 0 && items.at(-1).id !== undefined && items.at(-1).id === store.ids.get(el);
     const actable = native || isShape || (!empty && !isArea && isClickable(el, style));
     const acted = actable && !isCut && consider(el, rect, style, place);
     if (/^(SELECT|TEXTAREA|CANVAS)$/.test(el.tagName) || isEditor(el)) { bounds = outerBounds; isInRow = outerRow; isInCell = outerCell; return; }
-    const named = el.tagName === "LABEL" && el.control && el.control.type !== "hidden"; // listed with its field
+    const named = el.tagName === "LABEL" && isListed(el.control); // its text is the name of the field
     // The name of a large clickable element, such as a card, is only its beginning; the rest is text.
     const outerPreformatted = preformatted;
     preformatted = /^(pre|break-spaces)/.test(style.whiteSpace);
-    const swallowed = actable && (!isLabelledBox(el) && (native || el.textContent.length < 200 && !isShape && countLines(el) < MIN_LINES));
+    const swallowed = actable && !(acted && acted.name !== undefined && isLabelledBox(el, acted.name)) && (native ? !isLongText(el) : el.textContent.length < 200 && !isShape && countLines(el) < MIN_LINES);
     const surrounding = enclosing;
     enclosing = acted || enclosing;
     const hidden = inside || swallowed || named || style.visibility !== "visible" && !el.firstElementChild;
@@ -260,11 +266,17 @@
     if (!hidden && el.tagName === "IMG" && el.alt && (place !== "view" || isUncovered(el, [rect]))) buffer += ` (image: ${el.alt}) `;
     const icon = !hidden && place === "view" && drawnIconOf(el);
     if (icon && isUncovered(el, [rect])) buffer += ` (image: ${icon}) `;
+    const isDrawn = !hidden && place === "view" && counts.texts < options.maxTexts;
+    const [before, after] = ["before", "after"].map((side) => isDrawn && styledText(el, side) || "");
+    const isStyled = (before || after) && isUncovered(el, [rect]);
+    if (isStyled) buffer += before;
     if (!hidden && place === "view" && counts.texts < options.maxTexts && hasOwnText(el) && !isUncovered(el, inline ? Array.from(el.getClientRects()) : [rect])) {
       for (let child = el.firstElementChild; child; child = child.nextElementSibling) { buffer += " "; walk(child, inside, depth + 1); }
     } else {
       for (const child of Array.from(childrenOf(el))) walk(child, hidden, depth + 1);
     }
+    if (isDrawn && sortOf(el) && !acted) buffer += ` (${sortOf(el)}) `;
+    if (isStyled) buffer += after;
     if (!inline && !inside) flush();
     heading = outer;
     enclosing = surrounding;

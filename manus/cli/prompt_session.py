@@ -1,0 +1,73 @@
+"""Input lines at the terminal, which take pasted text with line breaks as one input."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from manus.config.files import make_private_file, make_private_folder
+
+if TYPE_CHECKING:
+    from prompt_toolkit import PromptSession
+    from prompt_toolkit.completion import Completer
+
+
+def request_session(completer: Completer) -> PromptSession[str]:
+    """Build the prompt of a conversation, with a history of earlier requests.
+
+    Ctrl-C clears the line; on an empty line, `prompt` raises KeyboardInterrupt.
+    """
+    from platformdirs import user_state_path
+    from prompt_toolkit.history import FileHistory, History, InMemoryHistory
+
+    def clear(event: Any) -> None:
+        if event.current_buffer.text:
+            event.current_buffer.reset()
+        else:
+            event.app.exit(exception=KeyboardInterrupt)
+
+    file = user_state_path("manus", appauthor=False) / "history"
+    history: History = InMemoryHistory()  # if the file cannot be written
+    with contextlib.suppress(OSError):
+        make_private_folder(file.parent)
+        make_private_file(file)
+        history = FileHistory(str(file))
+    return build_session(clear, history=history, completer=completer, complete_while_typing=True)
+
+
+def _stop(_: Any) -> None:
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def build_session(
+    on_interrupt: Callable[[Any], None] = _stop, **options: Any
+) -> PromptSession[str]:
+    """Build a multi-line prompt: Enter submits, Alt-Enter starts a new line."""
+    from prompt_toolkit import PromptSession
+    from prompt_toolkit.key_binding import KeyBindings
+    from prompt_toolkit.output import create_output
+    from prompt_toolkit.output.vt100 import Vt100_Output
+
+    keys = KeyBindings()
+
+    @keys.add("enter")
+    def _(event: Any) -> None:
+        # Further input in the queue means a paste, from a terminal without bracketed paste.
+        if event.key_processor.input_queue:
+            event.current_buffer.newline(copy_margin=False)
+        else:
+            event.current_buffer.validate_and_handle()
+
+    @keys.add("escape", "enter")
+    def _(event: Any) -> None:
+        event.current_buffer.newline(copy_margin=False)
+
+    keys.add("c-c")(on_interrupt)
+    output = create_output(sys.stderr if sys.stderr.isatty() else sys.stdout)
+    if isinstance(output, Vt100_Output):
+        output.enable_cpr = False  # the terminal's reply could arrive when nobody reads it
+    return PromptSession(key_bindings=keys, output=output, **options)
