@@ -23,6 +23,7 @@ from manus.calls.blocked_calls import list_refusals, note_end, refuse_interrupt
 from manus.calls.changed_files import FILE_CLOCK
 from manus.calls.downloads import note_writes
 from manus.calls.egress_guard import RunningCall
+from manus.calls.hooks import has_hooks, observe_with_hooks
 from manus.calls.invoke import failure, observe_call, refusal
 from manus.calls.outside_effects import rate_effect
 from manus.calls.packing import pack, unpack
@@ -247,6 +248,8 @@ async def _execute(call: Call, verdict: Verdict) -> ToolResult:
     try:
         watcher = call_watcher.get()
         carry_out = partial(observe_call, call.tool, args, task["id"], call.config)
+        if has_hooks(session):
+            carry_out = partial(observe_with_hooks, call, carry_out)
         observation = await (carry_out() if watcher is None else watcher.watch(call, carry_out))
     except GraphBubbleUp as error:
         entry = await refuse_interrupt(call, error)

@@ -66,6 +66,7 @@ def _named_files(root: Path, value: Any, before: Any = None) -> Iterator[Path]:
             yield root.joinpath(*value.split("."), "__main__.py")
         else:
             yield root / value
+            yield from (root / word for word in value.split()[1:])  # a command with its arguments
 
 
 def _find_module_files(root: Path, name: str) -> Iterator[Path]:

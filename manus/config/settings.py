@@ -22,6 +22,7 @@ from pydantic import BaseModel, Field, ValidationError
 from pydantic_core import ErrorDetails
 
 from manus.config.browser_settings import BrowserSettings, EgressSettings, SearchSettings
+from manus.config.hook_settings import HookSettings
 from manus.config.mcp_settings import McpServer
 from manus.config.model_settings import (
     ENDPOINT,
@@ -87,6 +88,8 @@ class Settings(ModelSettings):
     egress: EgressSettings = Field(default_factory=EgressSettings)
     sandbox: SandboxSettings = Field(default_factory=SandboxSettings)
     approve: ApproveSettings = Field(default_factory=ApproveSettings)
+    hooks: tuple[HookSettings, ...] = ()
+    """Your commands on events of a run: `[[hooks]]`."""
     queue: QueueSettings = Field(default_factory=QueueSettings)
     secrets: dict[str, SecretSettings] = Field(default_factory=dict)
     """Secrets by name. The agent can type them into pages without seeing them."""

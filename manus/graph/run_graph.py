@@ -16,6 +16,7 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import All, Durability, Interrupt, StateSnapshot
 
 from manus.calls.decisions import QuestionSlot
+from manus.calls.hooks import run_end_hooks
 from manus.config.context import Context
 from manus.config.profile import Profile
 from manus.graph.active_runs import ActiveRuns, StreamHandle, identify_run, lock_thread
@@ -216,6 +217,7 @@ class RunGraph(SyncCalls[ResultT], Descriptions, CompiledStateGraph[Any, Context
                         handle.task = asyncio.current_task()
                 graph_input = await next_input(self, active_run, config.get("configurable", {}))
                 if graph_input is None:
+                    await run_end_hooks(session, config, is_inside=active_run.is_inside)
                     return
                 is_request = True
                 config = at_newest(config)
@@ -256,9 +258,8 @@ class RunGraph(SyncCalls[ResultT], Descriptions, CompiledStateGraph[Any, Context
 
     def _has_breakpoints(self, options: Mapping[str, Any]) -> bool:
         """Return whether a run may stop before or after a node."""
-        if self.interrupt_before_nodes or self.interrupt_after_nodes:
-            return True
-        return bool(options.get("interrupt_before") or options.get("interrupt_after"))
+        own = self.interrupt_before_nodes or self.interrupt_after_nodes
+        return bool(own or options.get("interrupt_before") or options.get("interrupt_after"))
 
     def _fenced_checkpointer(self) -> dict[str, Any]:
         """Return the part of a configuration that replaces the saver, if it must be fenced."""
@@ -269,7 +270,7 @@ class RunGraph(SyncCalls[ResultT], Descriptions, CompiledStateGraph[Any, Context
         self, active_run: ActiveRun, options: dict[str, Any]
     ) -> tuple[dict[str, Any], ChatStream | None]:
         """Return the options for LangGraph, and the translator of the stream for chat UIs."""
-        options = dict(options)
+        options = {**options}
         if self.checkpointer and options.get("durability") is None:
             # unless the caller wants otherwise, a step is on disk before the next one starts
             options["durability"] = "sync"
@@ -315,10 +316,8 @@ class RunGraph(SyncCalls[ResultT], Descriptions, CompiledStateGraph[Any, Context
             active_run.shares_inbox = self.shares_inbox
             active_run.load_agent = self.load_agent
             active_run.agent_options = self.agent_options
-            active_run.session.question_slot = None
-            if active_run.is_served:
-                slot = parent.session.question_slot if parent else QuestionSlot()
-                active_run.session.question_slot = slot
+            slot = parent.session.question_slot if parent else QuestionSlot()
+            active_run.session.question_slot = slot if active_run.is_served else None
             yield active_run
         finally:
             # the next run on the thread waits until everything is closed

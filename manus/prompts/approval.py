@@ -126,6 +126,16 @@ def unknown_arguments(name: str, unknown: Sequence[str], arguments: Sequence[str
     return f"`{visible(name)}` has no argument {names}; it takes: {', '.join(arguments)}."
 
 
+def objected(reason: str) -> str:
+    """Return the message that a hook of the user refused a call."""
+    return f"Not executed: the user's hook refused it. {reason}"
+
+
+def noted(text: str) -> str:
+    """Return what a hook of the user says about the result of a call."""
+    return f"[The user's hook: {text}]"
+
+
 def sends(hosts: Sequence[str], untrusted: str, private: str, *, by_program: bool) -> str:
     """Return why the user is asked before something is sent to hosts."""
     names = ", ".join(map(host_name, hosts))
