@@ -156,7 +156,28 @@ _RUN_OPTIONS = (
         multiple=True,
         help="Calls that need no approval, such as git, host(example.org), bash(make *).",
     ),
-    click.option("--json", is_flag=True, help="Print the outcome as one JSON object."),
+    click.option("--json", is_flag=True, help="Same as --output-format json."),
+    click.option(
+        "--output-format",
+        metavar="FORMAT",
+        type=click.Choice(["text", "json", "jsonl"]),
+        help="Format of stdout: the answer as `text`, the outcome as one `json` object, or each "
+        "event and the outcome as a `jsonl` line. [default: text]",
+    ),
+    click.option(
+        "-o",
+        "--output",
+        "output_file",
+        metavar="FILE",
+        type=click.Path(dir_okay=False, writable=True, path_type=Path),
+        help="Also write the answer to a file.",
+    ),
+    click.option(
+        "--output-schema",
+        metavar="FILE",
+        type=_FILE,
+        help="JSON Schema that the answer must match (not with `flow`).",
+    ),
     click.option("-q", "--quiet", is_flag=True, help="Print no progress on stderr."),
     click.option("-v", "--verbose", is_flag=True, help="Print all replies, calls and outputs."),
 )

@@ -7,6 +7,7 @@ import os
 import re
 import shlex
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from manus.cli.screen import CALL, Screen, build_console, discard, print_whole, unwritable
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from manus.graph.outcome import Outcome
 
 STOPPED_IN_CHAT = "Stopped. Say how to go on, or press Enter to leave it."
+
+EVENTS_VERSION = 1
+"""Version of the lines of `--output-format jsonl`; it changes if a field changes or goes."""
 
 _GAP = re.compile(r"\n(?:(?:\x1b\[[\d;]*m|[ ])*\n){2,}")
 """Blank lines; rich adds several around lists, tables and code."""
@@ -75,6 +79,31 @@ def _print(text: str, *, markdown: bool) -> None:
 def print_json(data: Any) -> None:
     """Print a value as one line of ASCII JSON on stdout, safe in any encoding."""
     _write(json.dumps(data, default=str) + "\n")
+
+
+def describe_stream(thread_id: str, workspace: str) -> dict[str, Any]:
+    """Return the first line of a stream of events, which names its version."""
+    return {
+        "type": "start",
+        "version": EVENTS_VERSION,
+        "thread_id": thread_id,
+        "workspace": workspace,
+    }
+
+
+def write_answer(file: Path, text: str) -> None:
+    """Write an answer to a file.
+
+    Raises:
+        ManusError: the file cannot be written.
+    """
+    try:
+        file.write_text(f"{text}\n", "utf-8", "replace")
+    except OSError as error:
+        raise ManusError(
+            f"Cannot write the answer to {file} ({error.strerror}); the run is stored: "
+            "`manus show -c` prints it."
+        ) from None
 
 
 def _write(text: str) -> None:

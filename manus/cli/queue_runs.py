@@ -107,7 +107,7 @@ def _report(args: RunOptions, runs: list[QueuedJob]) -> None:
     from manus.prompts.formatting import count
 
     for run in runs:
-        if args.json:
+        if args.format != "text":
             print_json({"thread_id": run.thread_id, "status": QUEUED})
         else:
             print_output(run.thread_id)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import os
 import secrets
@@ -66,7 +67,7 @@ class JobRunner:
         """Whether the open question has already been displayed."""
 
     def _new_progress(self) -> Progress:
-        is_live = not self._args.json
+        is_live = self._args.format == "text"
         currency = self._settings.currency
         return Progress(self._screen, live=is_live, currency=currency, verbose=self._args.verbose)
 
@@ -117,6 +118,8 @@ class JobRunner:
             if job.kind == "flow":
                 values = (await job.graph.aget_state(job.config())).values
                 self._progress.plan.plan = values.get("plan") or None
+            if self._args.format == "jsonl":
+                report.print_json(report.describe_stream(self._thread_id, self._workspace))
             self._can_ask = job.context.interactive
             if job.pending is None:
                 self._progress.wait()
@@ -125,6 +128,8 @@ class JobRunner:
             async def show(mode: str, data: Any) -> None:
                 await self._progress.show(mode, data)
                 self._forget_read(data)
+                if self._args.format == "jsonl" and mode == "custom":
+                    report.print_json(data)
 
             if self._args.chat and Composer.is_usable(self._screen):
                 unread = await messages.read_unread(store, self._thread_id)
@@ -218,9 +223,11 @@ class JobRunner:
 
     def _report(self, outcome: Outcome) -> None:
         self._progress.end(outcome.output)
+        if self._args.output_file is not None and outcome.status == "finished":
+            report.write_answer(self._args.output_file, outcome.output)
         log.info("thread %s: %s", self._thread_id, outcome.stop_reason or "not finished")
-        if self._args.json:
-            report.print_json(outcome.as_json())
+        if self._args.format != "text":
+            self._print_outcome(outcome)
         else:
             self._print_gap()
             if outcome.output.strip() and not (self._was_asked and sys.stdout.isatty()):
@@ -241,6 +248,15 @@ class JobRunner:
             self._screen.paragraph("")
         else:
             report.print_summary(outcome, self._screen, took, self._workspace)
+
+    def _print_outcome(self, outcome: Outcome) -> None:
+        """Print an outcome as JSON: as an object, or as the last line of a run's events."""
+        fields = outcome.as_json()
+        if self._args.output_schema is not None:
+            fields["structured"] = json.loads(outcome.output) if outcome.success else None
+        if self._args.format == "jsonl":
+            fields = {"type": "result", **fields}
+        report.print_json(fields)
 
     def _report_unread(self, total: int) -> None:
         """Report what happens to messages that the run has not read."""
@@ -279,8 +295,8 @@ class JobRunner:
             stop_reason = "interrupted"
         usage = Usage(**{**no_usage(), **self._progress.usage})  # type: ignore[typeddict-item]
         outcome = Outcome(self._thread_id, status, stop_reason, False, message, [], usage)
-        if self._args.json:
-            report.print_json(outcome.as_json())
+        if self._args.format != "text":
+            self._print_outcome(outcome)
         self._progress.end()
         hint = report.hint_in_chat if self._args.chat else report.resume_hint
         self._screen.paragraph(hint(outcome), always=True)

@@ -12,11 +12,12 @@ source and what would be valid.
 from __future__ import annotations
 
 import difflib
+import re
 import reprlib
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel, Field, ValidationError
 from pydantic_core import ErrorDetails
@@ -44,6 +45,7 @@ from manus.state.usage import Budget
 
 FILE = "manus.toml"
 _PREFIX = "MANUS_"
+_LIST_COMMA = re.compile(r",(?![^()]*\))")
 # Short variables of settings in a group, in addition to the regular ones such as
 # `MANUS_BROWSER_PATH`.
 _SHORT_VARIABLES = {
@@ -130,9 +132,9 @@ def load_settings(environment: Mapping[str, str], file: str | Path | None = None
         SettingsError: a file is not TOML, or a setting is unknown or invalid.
     """
     path = Path(file or FILE)
-    file_values = _read_file(path)
     if file is not None:
-        return _build_settings(environment, file_values, {}, path)
+        return _build_settings(environment, _read_file(path), {}, path)
+    file_values = _read_folder_file(path, environment)
     user_values = _read_file(user_file())
     if file_values and not is_trusted(Path.cwd(), environment):
         without_file = _build_settings(environment, {}, user_values, path)
@@ -140,6 +142,21 @@ def load_settings(environment: Mapping[str, str], file: str | Path | None = None
         if ignored:
             warn_of_untrusted(Path.cwd(), f"its settings {', '.join(ignored)} are ignored")
     return _build_settings(environment, file_values, user_values, path)
+
+
+def _read_folder_file(path: Path, environment: Mapping[str, str]) -> dict[str, Any]:
+    """Return the settings of the current folder's file; none if it is not valid, nor trusted.
+
+    Raises:
+        SettingsError: it is not TOML, in a trusted folder.
+    """
+    try:
+        return _read_file(path)
+    except SettingsError as error:
+        if is_trusted(Path.cwd(), environment):
+            raise
+        warn_of_untrusted(Path.cwd(), f"its settings are ignored ({str(error).rstrip('.')})")
+        return {}
 
 
 def settings_to_trust(file: Path, environment: Mapping[str, str]) -> list[str]:
@@ -217,9 +234,16 @@ def _read_environment(
             value: Any = _read_environment(environment, inner, f"{variable}_")
         else:
             value = environment.get(variable, "").strip()
+            if get_origin(inner) is tuple:
+                value = _split_list(value)
         if value:
             values[name] = value
     return values
+
+
+def _split_list(text: str) -> Any:
+    """Return the parts of a comma-separated list; a comma in parentheses belongs to a rule."""
+    return [part.strip() for part in _LIST_COMMA.split(text) if part.strip()]
 
 
 def _merge(defaults: dict[str, Any], overrides: dict[str, Any]) -> dict[str, Any]:

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
+from manus.state.errors import UsageError
 
-def build_graph(kind: str, profile: str, saver: Any = None) -> Any:
+
+def build_graph(
+    kind: str, profile: str, saver: Any = None, *, response_format: dict[str, Any] | None = None
+) -> Any:
     """Compile the graph of a kind (`agent` or `flow`), with the saver as its checkpointer.
 
     Raises:
         SettingsError: the profile does not exist.
+        UsageError: a flow has no response format.
     """
     if kind == "agent":
         from manus.graph.agent import build_agent
 
-        return build_agent(profile, checkpointer=saver)
+        return build_agent(profile, checkpointer=saver, response_format=response_format)
+    if response_format is not None:
+        raise UsageError("A flow has no --output-schema; use `manus run`.")
     from manus.graph.flow import build_flow
     from manus.graph.profiles import all_executors
 

@@ -23,6 +23,7 @@ from manus.runs.configuration import build_context, check_model, check_presence,
 from manus.runs.message_chunks import StreamedText
 from manus.runs.messages import create_next_job
 from manus.runs.options import RunOptions, stored_options
+from manus.runs.output_schema import read_schema
 from manus.state.errors import UsageError
 from manus.threads.base import Store
 from manus.threads.thread_list import Thread, get_thread, read_thread, thread_config
@@ -132,7 +133,8 @@ async def create_job(
     profile = args.profile or (existing and existing.profile) or settings.profile
     context = build_context(args, **({"workspace": existing.workspace} if existing else {}))
     context = check_presence(context, settings)
-    graph = build_graph(kind, profile, store)
+    schema = read_schema(args.output_schema)
+    graph = build_graph(kind, profile, store, response_format=schema)
     context = await _prepare_workspace(settings, context)
     request = (existing and existing.request) or request  # the list of threads shows the first one
     return Job(thread, kind, profile, context, request, graph, graph_input)
@@ -168,7 +170,8 @@ async def create_resume_job(
     """
     thread = await get_thread(store, thread_id)
     profile = args.profile or thread.profile or settings.profile
-    graph = build_graph(thread.kind, profile, store)
+    schema = read_schema(args.output_schema)
+    graph = build_graph(thread.kind, profile, store, response_format=schema)
     snapshot = await graph.aget_state(thread_config(thread_id))
     outcome = build_outcome(snapshot)
     has_ended = is_over(snapshot)

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Literal
 
 Limits = dict[str, float]
 """Limits of a budget, by field name of `manus.state.usage.Budget`."""
+OutputFormat = Literal["text", "json", "jsonl"]
+"""`jsonl`: one JSON object a line, for each event and for the outcome."""
 
 
 @dataclass(slots=True)
@@ -31,6 +34,12 @@ class RunOptions:
     allow: tuple[str, ...] = ()
     answer: tuple[str, ...] = ()
     json: bool = False
+    """Whether the outcome is printed as JSON, unless `output_format` says otherwise."""
+    output_format: OutputFormat | None = None
+    output_file: Path | None = None
+    """The file that also gets the answer."""
+    output_schema: Path | None = None
+    """The JSON Schema of the answer."""
     quiet: bool = False
     verbose: bool = False
     chat: bool = False
@@ -44,6 +53,11 @@ class RunOptions:
     """Whether each line of the request is a separate task; with `queue`."""
     files: tuple[Path, ...] = ()
     images: tuple[Path, ...] = ()
+
+    @property
+    def format(self) -> OutputFormat:
+        """Return the format of stdout."""
+        return self.output_format or ("json" if self.json else "text")
 
 
 _NOT_STORED = frozenset({"interactive", "record", "workspace"})

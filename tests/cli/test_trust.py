@@ -42,6 +42,22 @@ def test_without_a_terminal_only_stricter_settings_apply(
     assert {request.body["model"] for request in server.requests} == {"mine"}
 
 
+@pytest.mark.parametrize(
+    "content",
+    ["model = \n", "max_step = 3\n", "max_steps = []\n", "budget = 7\n", 'approve = "never"\n'],
+)
+def test_an_invalid_file_of_an_untrusted_folder_does_not_stop_a_run(
+    cloned: Program, server: ScriptedServer, content: str
+) -> None:
+    server.always(text("One."))
+    (cloned.home / "manus.toml").write_text(content)
+    own = {"MANUS_BASE_URL": server.base_url, "MANUS_MODEL": "mine"}
+    result = cloned("run", "--json", "count", **own)
+    assert (result.code, result.json["output"]) == (0, "One.")
+    assert sum("not trusted" in line for line in result.err.splitlines()) == 1
+    assert cloned("run", "count", **own, MANUS_TRUST="1").code == 2
+
+
 @pytest.mark.parametrize("mode", ["command", "variable"])
 def test_once_trusted_they_apply_until_they_change(
     cloned: Program, server: ScriptedServer, mode: str

@@ -95,6 +95,24 @@ def test_the_error_of_an_invalid_value_names_its_variable_or_file(file: Path) ->
     assert "hush" not in repr(load_settings({"MANUS_API_KEY": "hush"}, file))
 
 
+@pytest.mark.parametrize(
+    ("variable", "text", "values"),
+    [
+        ("MANUS_EGRESS_ALLOW", "a.example", ("a.example",)),
+        ("MANUS_EGRESS_ALLOW", " a.example , b.example,", ("a.example", "b.example")),
+        ("MANUS_SEARCH_ENGINES", "searxng,yahoo", ("searxng", "yahoo")),
+        ("MANUS_APPROVE_DENY", "bash(git a,b), mcp_*", ("bash(git a,b)", "mcp_*")),
+        ("MANUS_SANDBOX_READ", "/opt/a,/opt/b", ("/opt/a", "/opt/b")),
+    ],
+)
+def test_a_list_in_the_environment_is_separated_by_commas(
+    file: Path, variable: str, text: str, values: tuple[str, ...]
+) -> None:
+    group, name = variable.removeprefix("MANUS_").lower().split("_")
+    settings = load_settings({variable: text}, file)
+    assert getattr(getattr(settings, group), name) == values
+
+
 def test_an_unreadable_file_or_unknown_setting_is_named(file: Path) -> None:
     file.write_text("max_step = 3\n")
     message = _refusal({}, file)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import importlib.util
 from typing import Any
 
 from langchain.agents import factory
@@ -101,7 +102,9 @@ class StructuredOutput:
 
     def _parse_call(self, reply: AIMessage, call: ToolCall, strategy: ToolStrategy[Any]) -> Handled:
         try:
-            response = self.bindings[call["name"]].parse(call["args"])
+            binding = self.bindings[call["name"]]
+            response = binding.parse(call["args"])
+            _check(binding.schema, response)
         except Exception as error:  # noqa: BLE001 - the user's validators raise anything
             failure = StructuredOutputValidationError(call["name"], error, reply)
             failure.__cause__ = error
@@ -119,10 +122,25 @@ def _answer(call: ToolCall, text: str) -> ToolMessage:
 def _parse_text(reply: AIMessage, strategy: ProviderStrategy[Any]) -> Any:
     spec = strategy.schema_spec
     try:
-        return ProviderStrategyBinding.from_schema_spec(spec).parse(reply)
+        response = ProviderStrategyBinding.from_schema_spec(spec).parse(reply)
+        _check(spec.schema, response)
     except Exception as error:  # a user's validator may raise anything
         name = getattr(spec.schema, "__name__", "response_format")
         raise StructuredOutputValidationError(name, error, reply) from error
+    return response
+
+
+def _check(schema: Any, response: Any) -> None:
+    """Check a response with a JSON Schema, which LangChain does not, if `jsonschema` is installed.
+
+    Raises:
+        ValueError: the response does not match it.
+    """
+    if isinstance(schema, dict) and importlib.util.find_spec("jsonschema") is not None:
+        from jsonschema.validators import validator_for
+
+        for error in validator_for(schema)(schema).iter_errors(response):
+            raise ValueError(f"{error.json_path}: {error.message}")
 
 
 def _explain(error: Exception, strategy: ToolStrategy[Any]) -> str:
