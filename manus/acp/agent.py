@@ -57,7 +57,7 @@ _STOP_REASONS: dict[str | None, schema.StopReason] = {
 
 
 @dataclass(slots=True)
-class Session:
+class EditorSession:
     """A thread that an editor has opened."""
 
     thread_id: str
@@ -89,7 +89,7 @@ class EditorAgent:
     def __init__(self, store: Store, settings: Settings) -> None:
         self._store = store
         self._settings = settings
-        self._sessions: dict[str, Session] = {}
+        self._sessions: dict[str, EditorSession] = {}
         self._client: Any = None
 
     def on_connect(self, conn: acp.Client) -> None:
@@ -202,7 +202,7 @@ class EditorAgent:
         if turn is not None:
             turn.cancel()
 
-    async def _work(self, session: Session, prompt: Sequence[Any]) -> Outcome:
+    async def _work(self, session: EditorSession, prompt: Sequence[Any]) -> Outcome:
         await self._ask_for_trust(session)
         updates = Updates(session.root)
 
@@ -222,7 +222,7 @@ class EditorAgent:
             await self._client.session_update(session.thread_id, end)
         return outcome
 
-    async def _prepare(self, session: Session, prompt: Sequence[Any]) -> Job:
+    async def _prepare(self, session: EditorSession, prompt: Sequence[Any]) -> Job:
         """Return the job for a prompt: a request, an answer in words, or a message to a run."""
         options = session.options()
         store = self._store
@@ -257,7 +257,7 @@ class EditorAgent:
         )
 
     async def _answer(
-        self, session: Session, job: Job, outcome: Outcome, updates: Updates
+        self, session: EditorSession, job: Job, outcome: Outcome, updates: Updates
     ) -> Job | None:
         """Return the job with the person's choices; None if the run has to wait for words."""
         answers = {}
@@ -271,7 +271,7 @@ class EditorAgent:
             answers[question.id] = answer
         return replace(job, graph_input=Command(resume=answers)) if answers else None
 
-    async def _ask_for_trust(self, session: Session) -> None:
+    async def _ask_for_trust(self, session: EditorSession) -> None:
         """Ask once whether the person trusts the files of the folder."""
         if not await asyncio.to_thread(is_undecided, session.root):
             return
@@ -282,7 +282,7 @@ class EditorAgent:
         if answer is not None:
             await asyncio.to_thread(decide, session.root, trusted=answer == "yes")
 
-    async def _name_unused(self, session: Session, servers: Sequence[Any]) -> None:
+    async def _name_unused(self, session: EditorSession, servers: Sequence[Any]) -> None:
         """Say which servers of the editor are not used: only `manus.toml` can name programs."""
         if servers:
             names = ", ".join(server.name for server in servers)
@@ -290,17 +290,17 @@ class EditorAgent:
             update = helpers.update_agent_thought_text(text)
             await self._client.session_update(session.thread_id, update)
 
-    def _open(self, thread_id: str, cwd: str) -> Session:
+    def _open(self, thread_id: str, cwd: str) -> EditorSession:
         root = Path(cwd)
         if not (root.is_absolute() and root.is_dir()):
             _refuse(f"`{cwd}` is not the absolute path of a folder.")
-        session = Session(
+        session = EditorSession(
             thread_id, root.resolve(), self._settings.approve.mode, self._settings.profile
         )
         self._sessions[thread_id] = session
         return session
 
-    async def _reopen(self, thread_id: str, cwd: str) -> Session:
+    async def _reopen(self, thread_id: str, cwd: str) -> EditorSession:
         thread = await read_thread(self._store, thread_id)
         if thread is None:
             raise acp.RequestError.resource_not_found(thread_id)
@@ -310,13 +310,13 @@ class EditorAgent:
         session.plans = thread.kind == "flow"
         return session
 
-    def _get(self, session_id: str) -> Session:
+    def _get(self, session_id: str) -> EditorSession:
         session = self._sessions.get(session_id)
         if session is None:
             raise acp.RequestError.resource_not_found(session_id)
         return session
 
-    def _config_options(self, session: Session) -> list[Any]:
+    def _config_options(self, session: EditorSession) -> list[Any]:
         """Return what the person can choose besides the mode. Blocking."""
         profiles = [
             schema.SessionConfigSelectOption(value=name, name=name, description=profile.description)
@@ -346,7 +346,7 @@ async def serve(settings: Settings) -> int:
     return 0
 
 
-def _modes(session: Session) -> schema.SessionModeState:
+def _modes(session: EditorSession) -> schema.SessionModeState:
     modes = [
         schema.SessionMode(id=mode, name=mode, description=text) for mode, text in _MODES.items()
     ]

@@ -33,7 +33,7 @@ _MAX_REASON = 4_000
 
 def has_hooks(session: Session) -> bool:
     """Return whether the settings of a run name any hook."""
-    return bool(session.settings.settings_source.hooks)
+    return bool(session.settings.hooks)
 
 
 async def run_hooks(session: Session, event: HookEvent, tool: str = "", **fields: Any) -> str:
@@ -45,7 +45,7 @@ async def run_hooks(session: Session, event: HookEvent, tool: str = "", **fields
     facts = {"hook_event_name": event, "cwd": str(session.workspace.root), **fields}
     if tool:
         facts["tool_name"] = tool
-    for hook in session.settings.settings_source.hooks:
+    for hook in session.settings.hooks:
         if not hook.applies(event, tool):
             continue
         try:

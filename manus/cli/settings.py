@@ -28,7 +28,8 @@ def read_settings() -> Settings:
     # importing pathlib would cost more than the check
     has_env = os.path.exists(".env")  # noqa: PTH110
     has_file = os.path.exists(FILE)  # noqa: PTH110
-    has_instructions = any(map(os.path.exists, ("AGENTS.md", ".agents/skills", ".claude/skills")))
+    instructions = ("AGENTS.md", "CLAUDE.md", ".agents/skills", ".claude/skills")
+    has_instructions = any(map(os.path.exists, instructions))
     if has_env or has_file or has_instructions:
         _ask_for_trust()
     if has_env:
@@ -40,7 +41,7 @@ def _ask_for_trust() -> None:
     """Ask once whether the user trusts this folder, if it has settings or instructions."""
     from manus.cli.folder_trust import ask_to_trust, can_ask
     from manus.config.settings import FILE, settings_to_trust
-    from manus.config.trust import INSTRUCTIONS, allowed_variables, is_trusted, skill_files
+    from manus.config.trust import allowed_variables, find_instructions, is_trusted, skill_files
 
     here = Path.cwd()
     if not can_ask() or is_trusted(here, os.environ) is not None:
@@ -50,7 +51,8 @@ def _ask_for_trust() -> None:
     except SettingsError:  # reported when the settings are loaded
         settings = []
     _, variables = allowed_variables(_variables(), trusted=False)
-    files = [file for file in (here / INSTRUCTIONS, *skill_files(here)) if file.is_file()]
+    files = [here / name] if (name := find_instructions(here)) else []
+    files += skill_files(here)
     effects = []
     if names := [*settings, *variables]:
         effects.append(f"Its {FILE} and .env set {', '.join(names)}.")

@@ -27,6 +27,7 @@ from langchain_core.runnables import Runnable
 
 from manus.config.browser_settings import BrowserSettings, EgressSettings, SearchSettings
 from manus.config.context import Context, ToolChoice
+from manus.config.hook_settings import HookSettings
 from manus.config.mcp_settings import McpServer
 from manus.config.model_settings import ContextSettings, ModelSettings
 from manus.config.profile import Profile
@@ -83,6 +84,7 @@ class RunSettings:
     compaction: ContextSettings
     secrets: Mapping[str, SecretSettings]
     mcp: Mapping[str, McpServer]
+    hooks: tuple[HookSettings, ...]
 
     context_source: Context
     """The context, which the context of a nested run is built from."""
@@ -148,6 +150,7 @@ def resolve_settings(
         compaction=settings.context,
         secrets=settings.secrets,
         mcp=settings.mcp,
+        hooks=settings.hooks,
         context_source=context,
         settings_source=settings,
     )

@@ -24,7 +24,8 @@ from manus.config.provider_table import KEY_PREFIXES
 
 log = logging.getLogger("manus")
 
-INSTRUCTIONS = "AGENTS.md"
+INSTRUCTIONS = ("AGENTS.md", "CLAUDE.md")
+"""Files with a project's instructions for agents; of one folder only the first is followed."""
 FILES = ("manus.toml", ".env")
 SKILL_FOLDERS = (".agents/skills", ".claude/skills")
 VARIABLE = "MANUS_TRUST"
@@ -86,11 +87,11 @@ def allowed_variables(
 
 def _content_hash(folder: Path) -> str:
     content_hash = hashlib.sha256()
-    for name in (*FILES, INSTRUCTIONS):
+    for name in (*FILES, *INSTRUCTIONS):
         try:
             data = (folder / name).read_bytes()
         except OSError:
-            if name == INSTRUCTIONS:
+            if name in INSTRUCTIONS:
                 continue
             data = b""
         content_hash.update(f"{name} {len(data)}\n".encode() + data)
@@ -101,6 +102,11 @@ def _content_hash(folder: Path) -> str:
             data = path.read_bytes()
             content_hash.update(f"{os.path.relpath(path, folder)} {len(data)}\n".encode() + data)
     return content_hash.hexdigest()
+
+
+def find_instructions(folder: Path) -> str:
+    """Return the name of the file with a folder's instructions; empty without one. Blocking."""
+    return next((name for name in INSTRUCTIONS if (folder / name).is_file()), "")
 
 
 def skill_files(folder: Path) -> list[Path]:

@@ -28,7 +28,7 @@ from manus.config.model_settings import ModelSettings
 from manus.config.profile import Profile
 from manus.config.run_settings import RunSettings, resolve_settings
 from manus.config.settings import VISION, load_settings
-from manus.config.trust import INSTRUCTIONS, approved_rules
+from manus.config.trust import approved_rules, find_instructions
 from manus.models.client import ModelClient
 from manus.models.ledger import UsageLedger, check_prices
 from manus.models.model_request import RequestCache
@@ -285,7 +285,7 @@ def _build(
         )
         if not settings.memory:
             active_run.catalog.remove(REMEMBER)
-        if (settings.memory and read_memory()) or (workspace.root / INSTRUCTIONS).is_file():
+        if (settings.memory and read_memory()) or find_instructions(workspace.root):
             session.egress_guard.note_private(MEMORY)
         if settings.approve.taint == "all":
             session.egress_guard.taint(ALL_FILES)

@@ -106,6 +106,16 @@ def instructions(name: str, text: str, left_out: int) -> str:
     )
 
 
+def nested_instructions(names: Sequence[str]) -> str:
+    """Return which folders have instructions of their own."""
+    if not names:
+        return ""
+    return (
+        f"Folders with instructions of their own: {', '.join(names)}. Before you change files in "
+        "such a folder, read its instructions; the nearest file applies."
+    )
+
+
 def memory(text: str) -> str:
     """Return what the user has asked the agent to remember."""
     head = "What the user has asked you to remember, in earlier conversations:"

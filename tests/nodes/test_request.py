@@ -221,6 +221,20 @@ def test_the_instructions_of_a_folder_apply_once_it_is_trusted(tmp_path: Path) -
     assert "all keys" not in read_notes(tmp_path)
 
 
+def test_other_files_with_instructions(tmp_path: Path) -> None:
+    (tmp_path / "CLAUDE.md").write_text("Be brief.\n")
+    for name in ("web/AGENTS.md", "web/CLAUDE.md", "web/api/CLAUDE.md", ".tool/AGENTS.md"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("Of a folder.\n")
+    notes = read_notes(tmp_path)
+    assert "Be brief." in notes
+    assert "instructions of their own: web/AGENTS.md, web/api/CLAUDE.md." in notes
+    (tmp_path / "AGENTS.md").write_text("Be thorough.\n")
+    notes = read_notes(tmp_path)
+    assert "Be thorough." in notes
+    assert "Be brief." not in notes
+
+
 def test_programs_that_the_sandbox_hides_are_listed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

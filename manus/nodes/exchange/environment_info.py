@@ -10,7 +10,13 @@ from pathlib import Path
 
 from manus.calls.catalog import USE_TOOL, Catalog
 from manus.config.run_settings import RunSettings
-from manus.config.trust import INSTRUCTIONS, is_trusted, skill_files, warn_of_untrusted
+from manus.config.trust import (
+    INSTRUCTIONS,
+    find_instructions,
+    is_trusted,
+    skill_files,
+    warn_of_untrusted,
+)
 from manus.prompts import environment_info as prompts
 from manus.sandbox.environment.report import report_tools
 from manus.sandbox.git_data import read_branch
@@ -177,13 +183,33 @@ def _hidden_entries(root: Path) -> list[str]:
 
 def _instructions(root: Path) -> str:
     """Return the instructions of the project, if its folder is trusted."""
+    name = find_instructions(root)
+    nested = _nested_instructions(root)
     try:
-        with open_file(root / INSTRUCTIONS) as file:  # refuses a link out of the workspace
+        with open_file(root / name) as file:  # refuses a link out of the workspace
             text = file.read().decode("utf-8", "replace").strip()
     except OSError:
+        text = ""
+    if not (text or nested):
         return ""
     if not is_trusted(root, os.environ):
         warn_of_untrusted(root, _NOT_FOLLOWED)
         return ""
     rest = max(0, len(text) - MOST_INSTRUCTIONS)
-    return prompts.instructions(INSTRUCTIONS, text[:MOST_INSTRUCTIONS], rest)
+    own = prompts.instructions(name, text[:MOST_INSTRUCTIONS], rest) if text else ""
+    return "\n".join(filter(None, (own, prompts.nested_instructions(nested))))
+
+
+def _nested_instructions(root: Path) -> list[str]:
+    """Return the files with instructions for folders below the root, which is not searched deep."""
+    found: list[Path] = []
+    for pattern in ("*", "*/*"):
+        for name in INSTRUCTIONS:
+            found += root.glob(f"{pattern}/{name}")
+    folders = {path.parent: path for path in reversed(found) if not _is_hidden(root, path)}
+    return sorted(str(path.relative_to(root)) for path in folders.values())[:MOST_ENTRIES]
+
+
+def _is_hidden(root: Path, path: Path) -> bool:
+    parts = path.relative_to(root).parts
+    return any(part.startswith(".") or part == "node_modules" for part in parts)
