@@ -19,6 +19,7 @@ from manus.cli import startup
 from manus.cli.desktop import has_desktop
 from manus.cli.failure import fail
 from manus.cli.folder_trust import ask_for_file_trust
+from manus.cli.local_server import use_local_server
 from manus.cli.prompt_session import request_session
 from manus.cli.questions import LEAVE
 from manus.cli.screen import DONE, Screen
@@ -122,7 +123,7 @@ class Conversation:
         from manus.config.provider_table import DEFAULT_MODEL
         from manus.runs.configuration import check_model, select_main_endpoint
 
-        settings = read_settings()
+        settings = use_local_server(self._args, read_settings())
         endpoint = select_main_endpoint(settings, self._args.model)
         check_model(endpoint)
         place = Path(resolve_workspace(settings, self._args.workspace)).expanduser()

@@ -141,6 +141,7 @@ _RUN_OPTIONS = (
     ),
     click.option("--profile", metavar="NAME", help="Agent profile. [default: manus]"),
     click.option("--model", metavar="PROVIDER:NAME", help="Model to use, or replay:FILE."),
+    click.option("--local", is_flag=True, help="Use the model server on this machine."),
     click.option("--record", metavar="FILE", help="Record the model's turns in a file."),
     click.option(
         "--approve",

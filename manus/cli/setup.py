@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pydantic import SecretStr
 
-from manus.cli.model_check import join_names, list_models, parse_model_names
+from manus.cli.local_server import find_local_servers
+from manus.cli.model_check import join_names, list_models
 from manus.cli.notes import print_note
 from manus.cli.questions import ask_text
 from manus.config.files import make_private_folder, write_atomically
 from manus.config.model_settings import ModelSettings
-from manus.config.provider_table import DEFAULT_PROVIDER, PRODUCTS, PROVIDERS
+from manus.config.provider_table import DEFAULT_PROVIDER, PROVIDERS
 from manus.config.settings import user_file
-from manus.models.server_window import local_address
 from manus.prompts.formatting import flat
 from manus.runs.configuration import is_installed
 from manus.state.errors import UsageError
 
-_TIMEOUT = 1.0
-"""Seconds for a local server to respond."""
 _MAX_LISTED = 20
 """Models."""
 _REPLACED = ("model", "base_url", "api_key", "api_version", "workspace")
@@ -52,7 +50,10 @@ _OTHER = Choice("another OpenAI-compatible server", key="MANUS_API_KEY")
 
 def ask_settings() -> dict[str, Any]:
     """Ask the questions and return settings; raise EOFError if the user leaves."""
-    choices = [*_find_local_servers(), *_HOSTED, _OTHER]
+    choices = [*_HOSTED, _OTHER]
+    for server in reversed(list(find_local_servers())):
+        title = f"{server.title} on this machine"
+        choices.insert(0, Choice(title, address=server.address, models=server.models))
     _say("Which model should be used? (All others: docs/models.md)")
     for number, choice in enumerate(choices, 1):
         _say(f"  {number}  {choice.title}{_note(choice)}")
@@ -75,22 +76,6 @@ def ask_settings() -> dict[str, Any]:
     )
     values["approve"] = _ask_choice("Approvals", ("auto", "ask", "yolo"))
     return values
-
-
-def _find_local_servers() -> Iterator[Choice]:
-    """Yield the model servers that run on this machine."""
-    import httpx
-
-    for title, product in PRODUCTS.items():
-        if product.port is None:
-            continue
-        address = f"{local_address(product)}/v1"
-        try:
-            reply = httpx.get(f"{address}/models", timeout=_TIMEOUT, trust_env=False)
-        except (httpx.HTTPError, httpx.InvalidURL):
-            continue
-        if names := parse_model_names(reply):
-            yield Choice(f"{title} on this machine", address=address, models=tuple(names))
 
 
 def _ask_address() -> str:
@@ -165,7 +150,8 @@ def save_settings(values: dict[str, Any]) -> None:
         document = tomlkit.parse(file.read_text("utf-8")) if file.exists() else tomlkit.document()
         for name in _REPLACED:
             document.pop(name, None)
-        document.setdefault("approve", {})["mode"] = values.pop("approve")
+        if "approve" in values:
+            document.setdefault("approve", {})["mode"] = values.pop("approve")
         document.update(values)
         write_atomically(file, tomlkit.dumps(document).encode(), 0o600, keep_mode=False)
     except (OSError, tomlkit.exceptions.ParseError) as error:

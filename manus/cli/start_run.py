@@ -19,10 +19,11 @@ if TYPE_CHECKING:
 def resume_thread(args: RunOptions, thread: str) -> int:
     """Resume a thread; return the exit code."""
     from manus.cli.folder_trust import ask_for_file_trust
+    from manus.cli.local_server import use_local_server
     from manus.cli.logs import set_up_logging
     from manus.cli.settings import read_settings
 
-    settings = read_settings()
+    settings = use_local_server(args, read_settings())
     ask_for_file_trust(replace(args, thread=thread or None, last=thread == NEWEST), settings)
     set_up_logging()
 
@@ -37,10 +38,12 @@ def resume_thread(args: RunOptions, thread: str) -> int:
 def start_run(kind: str, args: RunOptions, request: Request, settings: Settings) -> int:
     """Work on a request; return the exit code."""
     from manus.cli.folder_trust import ask_for_file_trust
+    from manus.cli.local_server import use_local_server
     from manus.cli.logs import set_up_logging
     from manus.graph.attachments import attach_files, build_input
     from manus.runs.configuration import check_model, select_main_endpoint
 
+    settings = use_local_server(args, settings)
     folder = ask_for_file_trust(args, settings)
     request = attach_files(request, args.files, folder)
     graph_input = build_input(request, args.images)

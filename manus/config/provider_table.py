@@ -337,6 +337,7 @@ PRODUCTS = {
         "start llama-server with `-c {wanted}` (for each slot of `-np`)",
         "start llama-server with `--jinja`",
         ("/props", "default_generation_settings", "n_ctx"),  # tools/server/README.md
+        8080,
     ),
     "vLLM": ServerProduct(
         "vllm",

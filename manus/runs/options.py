@@ -27,6 +27,8 @@ class RunOptions:
     budget: tuple[Limits, ...] = ()
     profile: str | None = None
     model: str | None = None
+    local: bool = False
+    """Whether the model server of this machine is used."""
     record: str | None = None
     or_replay: str | None = None
     approve_plan: bool = False

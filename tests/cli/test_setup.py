@@ -62,6 +62,42 @@ def test_a_model_on_this_machine_is_found_and_used(bare: Program, server: Script
     assert "made a tool call" in output
 
 
+def test_a_server_on_this_machine_is_offered_in_one_key(
+    bare: Program, server: ScriptedServer
+) -> None:
+    server.always(text("Hello."))
+    server.models = ["nomic-embed-text", "tiny"]
+    bare.environment["OLLAMA_HOST"] = server.base_url.removesuffix("/v1")
+    with bare.terminal() as terminal:
+        terminal.type("say hello")
+        terminal.expect_last("  y tiny (Ollama)  n no")
+        terminal.type("y")
+        terminal.expect_last("> say hello")
+        terminal.type("\r")
+        terminal.expect("Finished")
+        terminal.type("\x04")
+        assert terminal.wait() == 0
+    assert kept(bare) == {"model": "tiny", "base_url": server.base_url, "api_key": "none"}
+    assert bare("run", "say hello").out == "Hello.\n"
+    assert {request.body["model"] for request in server.requests} == {"tiny"}
+
+
+def test_local_takes_the_server_of_this_machine(bare: Program, server: ScriptedServer) -> None:
+    server.always(text("Hello."))
+    server.models = ["tiny"]
+    environment = {
+        "OLLAMA_HOST": server.base_url.removesuffix("/v1"),
+        "MANUS_BASE_URL": "http://127.0.0.1:9/v1",
+        "MANUS_API_KEY": "sk-not-for-this-machine",
+    }
+    assert bare("run", "--local", "say hello", **environment).out == "Hello.\n"
+    assert {r.headers["authorization"] for r in server.requests} == {"Bearer none"}
+    assert not (bare.home / ".config/manus/manus.toml").exists()
+    environment["OLLAMA_HOST"] = "127.0.0.1:9"
+    refused = bare("run", "--local", "say hello", **environment)
+    assert (refused.code, "No model server answers" in refused.err) == (2, True)
+
+
 def test_a_key_is_stored_and_other_settings_stay(bare: Program, server: ScriptedServer) -> None:
     file = set_before(bare, '# mine\nmax_steps = 7\nmodel = "old"\n\n[approve]\nallow = ["bash"]\n')
     server.script(*READY)
