@@ -10,6 +10,7 @@ in fences and in inline code are text.
 from __future__ import annotations
 
 import ast
+import html
 import json
 import re
 from collections.abc import Sequence
@@ -40,6 +41,7 @@ _FILLERS = {"assistant", "commentary", "analysis", "json", "code", "function"}
 """Words between the marks of a call that are not its name."""
 
 _ATTRIBUTE = re.compile(r"""(?:\bname\s*=|^</?[\w:.-]+=)\s*["']?([^"'<>\s]+)""")
+_ATTRIBUTES = re.compile(r"""\b(\w+)\s*=\s*(["'])(.*?)\2(?=[\s/>])""", re.S)
 _LABEL_NAME = re.compile(r"[\w.:-]+")
 _NAME = re.compile(r"(?:call:)?([\w.:/-]{1,64})")
 _NAME_IN_JSON = re.compile(r"[\"'](?:tool_)?name[\"']\s*:\s*[\"']([\w.:-]{1,64})[\"']")
@@ -176,8 +178,18 @@ class _Reader:
             return self._read_parameter(element, attribute)
         if attribute:
             self._start(attribute[1])
+            self._read_attributes(text)
             return True
         return self._read_element(element, words)
+
+    def _read_attributes(self, mark: str) -> None:
+        """Read the arguments that stand beside the name in a tag, as JSON or one by one."""
+        for key, _, value in _ATTRIBUTES.findall(mark):
+            text = html.unescape(value)
+            if key in self._properties():
+                self._values[key] = _convert(text, self._properties()[key])
+            elif key in _ARGUMENT_KEYS:
+                self._values |= repair_arguments(text) or {}
 
     def _read_parameter(self, element: str, attribute: re.Match[str] | None) -> bool:
         """Read an argument: its name is an attribute, or a separate element before its value."""
@@ -285,8 +297,11 @@ class _Reader:
         end = start
         while end < len(self._text):
             end = self._next_mark(end + 1)
+            body = self._text[start:end].strip()
+            if body.endswith(")]") and not body.startswith("["):  # the label has opened a bracket
+                body = body[:-1]
             try:
-                tree = ast.parse(self._text[start:end].strip())
+                tree = ast.parse(body)
                 calls = [*map(self._python_call, _list_nodes(tree))]
             except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
                 continue

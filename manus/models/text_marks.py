@@ -23,8 +23,8 @@ _TAG = r"</?[a-z_][^<>\n]{0,200}>"
 _BRACKETED = r"\[/?[A-Z][A-Z_]{2,30}\]"
 _RECIPIENT = r"(?<![\w.=])to=(?=\w)"
 _LABEL = (
-    r"^[ \t]*(?:>>>|functools(?=\[)|✿\w+✿:|(?:action(?: input)?|tool(?: call)?|function(?: call)?"
-    r"|arguments|parameters):)"
+    r"^[ \t]*(?:>>>|functools(?=\[)|✿\w+✿:|(?:action(?: input)?|arguments|parameters"
+    r"|\[?(?:calling )?(?:tool|function)(?: call)?):)"
 )
 MARK = re.compile(rf"{_TOKEN}|{_TAG}|(?-i:{_BRACKETED})|{_RECIPIENT}|{_LABEL}", re.I | re.M)
 _CERTAIN = re.compile(
@@ -40,6 +40,12 @@ _LABELS = (
     "arguments:",
     "parameters:",
     "functools[",
+    "calling tool:",
+    "calling function:",
+    "[calling tool:",
+    "[calling function:",
+    "[tool call:",
+    "[function call:",
 )
 _MAY_OPEN = re.compile(r"^[ \t]*[\[{>✿]|<[^<>\n]{0,80}$|\[[A-Z_]*$|\bt(?:o=?)?$")
 """The end of a line in which a mark may begin."""
