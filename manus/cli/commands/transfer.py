@@ -1,4 +1,4 @@
-"""`manus export` and `import`: move a thread to another machine."""
+"""`manus export` and `import`: move a thread to another machine, or write its trajectory."""
 
 from __future__ import annotations
 
@@ -22,17 +22,54 @@ _MAX_NAMES = 8
 @click.argument("thread", type=thread_id)
 @click.argument("file", type=_FILE)
 @click.option("--files", is_flag=True, help="Also export the recorded files of its workspace.")
-def export(thread: str, file: Path, files: bool) -> int:
-    """Write a thread to a zip file, for another machine.
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["zip", "atif", "openai-jsonl"]),
+    default="zip",
+    help="zip: for `manus import`. atif: the trajectory, for Harbor and its viewers. openai-jsonl: "
+    "the messages of each agent, a line each. [default: zip]",
+)
+def export(thread: str, file: Path, files: bool, form: str) -> int:
+    """Write a thread to a file: for another machine, or as a trajectory.
 
     API keys, other secrets of this machine and files that contain one are omitted, as are unread
     messages.
     """
     from manus.cli.settings import read_settings, with_store
+    from manus.state.errors import UsageError
 
     settings = read_settings()
-    with_store(lambda store: _export(store, settings, thread, file, files=files), settings)
+    if form == "zip":
+        with_store(lambda store: _export(store, settings, thread, file, files=files), settings)
+        return 0
+    if files:
+        raise UsageError("A trajectory contains no files; leave out --files, or use --format zip.")
+    with_store(lambda store: _export_trajectory(store, settings, thread, file, form), settings)
     return 0
+
+
+async def _export_trajectory(
+    store: Store, settings: Settings, prefix: str, path: Path, form: str
+) -> None:
+    import json
+    import os
+
+    from manus.pages.trace.reading import read_trace
+    from manus.pages.trace.trajectory import as_atif, as_openai
+    from manus.runs.transfer.secret_values import SecretValues
+    from manus.state.errors import UsageError
+    from manus.threads.thread_list import find_thread
+
+    thread = await find_thread(store, prefix)
+    runs = await read_trace(store, thread)
+    lines = [as_atif(thread, runs)] if form == "atif" else as_openai(runs)
+    text = "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines)
+    content = SecretValues(settings, os.environ).mask(text.encode("utf-8", "replace"))
+    try:
+        path.write_bytes(content)  # noqa: ASYNC240 - nothing else waits
+    except OSError as error:
+        raise UsageError(f"Cannot write {path} ({error.strerror}).") from None
 
 
 async def _export(

@@ -1,0 +1,89 @@
+"""`manus export --format`: the trajectory of a thread, for graders and for training."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.cli.program import Program
+from tests.flow.helpers import is_planner, is_step, is_summary, makes, succeeds
+from tests.server import ScriptedServer, call, calls, text
+
+SECRET = "sk-very-secret-value-1234"
+
+
+def read(manus: Program, form: str) -> list[dict[str, Any]]:
+    result = manus("export", "t", "out", "--format", form)
+    assert result.code == 0, result.err
+    return [json.loads(line) for line in (manus.home / "out").read_text("utf-8").splitlines()]
+
+
+@pytest.fixture
+def thread(manus: Program, server: ScriptedServer) -> Program:
+    """Provide a thread with two requests, parallel calls and a failed one."""
+    manus.environment["MANUS_API_KEY"] = SECRET
+    server.script(
+        calls(call("bash", command="echo 数"), call("bash", command=f"echo {SECRET}; exit 3")),
+        call("terminate", status="success", answer="Both ran."),
+    )
+    assert manus("run", "--thread", "t", "Run both.").code == 0
+    server.script(call("terminate", status="success", answer="Nothing else."))
+    assert manus("run", "--thread", "t", "What else?").code == 0
+    return manus
+
+
+def test_atif(thread: Program) -> None:
+    [trajectory] = read(thread, "atif")
+    assert trajectory["schema_version"] == "ATIF-v1.7"
+    assert trajectory["session_id"] == "t"
+    assert trajectory["agent"]["name"] == "manus"
+    steps = trajectory["steps"]
+    assert [step["step_id"] for step in steps] == [*range(1, len(steps) + 1)]
+    texts = [(step["source"], step["message"]) for step in steps]
+    assert texts[0] == ("user", "Run both.")
+    assert texts[3:5] == [("agent", "Both ran."), ("user", "What else?")]
+    assert texts[-1] == ("agent", "Nothing else.")
+    first = steps[1]
+    ids = [each["tool_call_id"] for each in first["tool_calls"]]
+    assert [each["source_call_id"] for each in first["observation"]["results"]] == ids
+    assert "数" in first["observation"]["results"][0]["content"]
+    assert first["tool_calls"][0]["arguments"] == {"command": "echo 数"}
+    counted = [step["metrics"]["prompt_tokens"] for step in steps if "metrics" in step]
+    assert trajectory["final_metrics"]["total_prompt_tokens"] == sum(counted) > 0
+    assert SECRET not in json.dumps(trajectory)
+
+
+def test_openai_jsonl(thread: Program) -> None:
+    [line] = read(thread, "openai-jsonl")
+    messages = line["messages"]
+    roles = ["user", "assistant", "tool", "tool", "assistant", "tool"]
+    roles += ["user", "assistant", "tool"]
+    assert [message["role"] for message in messages] == roles
+    ids = [each["id"] for each in messages[1]["tool_calls"]]
+    assert [message["tool_call_id"] for message in messages[2:4]] == ids
+    arguments = json.loads(messages[1]["tool_calls"][0]["function"]["arguments"])
+    assert arguments == {"command": "echo 数"}
+    assert SECRET not in json.dumps(line)
+
+
+def test_a_flow(manus: Program, server: ScriptedServer) -> None:
+    server.when(is_planner, makes("First", "Second"))
+    server.when(is_step("First"), call("bash", command="echo 1"), succeeds("first"))
+    server.when(is_step("Second"), succeeds("second"))
+    server.when(is_summary, text("All done."))
+    assert manus("flow", "--thread", "t", "Do both.").code == 0
+    lines = read(manus, "openai-jsonl")
+    assert len(lines) == 2
+    assert [len(line["messages"]) for line in lines] >= [2, 2]
+    [trajectory] = read(manus, "atif")
+    assert trajectory["steps"][0] == {"step_id": 1, "source": "user", "message": "Do both."}
+    assert trajectory["steps"][-1]["message"] == "All done."
+
+
+def test_wrong_use(thread: Program) -> None:
+    result = thread("export", "t", "out", "--format", "atif", "--files")
+    assert result.code == 2
+    assert "--format zip" in result.err
+    result = thread("export", "t", "no/such/folder", "--format", "atif")
+    assert result.code == 2
+    assert "Cannot write" in result.err
