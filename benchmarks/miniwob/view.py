@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 _ELEMENT = re.compile(
-    r"^ *\*?\[(?P<number>\d+)\] (?P<role>[a-z][\w ]*?)(?: (?P<color>#[0-9a-f]{6}))?"
+    r"^ *\*?\[(?P<number>\d+)\](?: (?P<role>[a-z][\w ]*?))?(?: (?P<color>#[0-9a-f]{6}))?"
     r'(?: "(?P<name>.*?)")?(?: (?P<late_color>#[0-9a-f]{6}))?'
     r"(?= [=(\[]| at | from |$)(?P<rest>.*)$"
 )
+_NEXT_IN_ROW = re.compile(r" \| (?=\*?\[\d+\])")
 _BOX = re.compile(r" at (-?\d+),(-?\d+) size (\d+)×(\d+)")
 _VALUE = re.compile(r' = "(.*?)"(?= [(\[]|$)')
 _TEXT = re.compile(r"^ *(?:\||#+) (.*)$")
@@ -76,7 +77,7 @@ class View:
         self.text = text
         self.elements: list[Element] = []
         self.lines: list[Line] = []
-        for line in text.splitlines():
+        for line in _NEXT_IN_ROW.sub("\n", text).splitlines():
             if match := _ELEMENT.match(line):
                 self._add(match)
             elif match := _TEXT.match(line):
@@ -87,7 +88,7 @@ class View:
         box = _BOX.search(match["rest"])
         element = Element(
             number=int(match["number"]),
-            role=match["role"],
+            role=match["role"] or "clickable",  # in a row of a table
             name=match["name"] or "",
             line=match[0].strip(),
             value=value[1] if value else "",

@@ -7,6 +7,7 @@ import difflib
 import functools
 import re
 import reprlib
+import shlex
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -61,12 +62,28 @@ class Arguments(BaseModel, extra="forbid"):
             field = fields.get(name)
             if field is not None and value is None and _cannot_be_null(field):
                 continue
+            if name == "command" and isinstance(value, list) and all(map(_is_text, value)):
+                value = _join_command(value)
             if field is not None and isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
                 value = _parse_json_value(field, value)
             tidied[name] = value
         return tidied
 
-    _ = model_validator(mode="before")(tidy)
+    @model_validator(mode="before")
+    @classmethod
+    def _tidy(cls, arguments: Any) -> Any:
+        return cls.tidy(arguments)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _join_command(words: list[str]) -> str:
+    """Return an argument vector, as other agents' shells take it, as a command line."""
+    if len(words) == 3 and re.fullmatch(r"(/\S*/)?(ba|z)?sh -\w*c", " ".join(words[:2])):
+        return words[2]
+    return shlex.join(words)
 
 
 def _cannot_be_null(field: FieldInfo) -> bool:

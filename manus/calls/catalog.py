@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import importlib
 import inspect
+import json
 import logging
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -114,7 +115,12 @@ class Catalog:
         near = difflib.get_close_matches(normalized, list(self._tools), n=1)
         if our_name is not None and normalized not in self._tools:
             near = [our_name] if our_name in self._tools else []
-        hint = f" Did you mean `{self._tools[near[0]].name}`?" if near else ""
+        hint = ""
+        if near:
+            tool = self._tools[near[0]]
+            hint = f" Did you mean `{tool.name}`?"
+            if example := getattr(tool, "example", None):
+                hint += f" For example: {json.dumps(example)}."
         names = ", ".join(self.names()) or "none"
         return f"There is no tool `{label}`.{hint} The tools are: {names}."
 

@@ -15,7 +15,13 @@ HEAD = 0.6
 HEAD_OF_OUTPUT = 0.25
 """The fraction for output of programs and failures, whose result is at the end."""
 _EXCERPT_TOKENS = 1_000
-"""Maximum number of tokens shown of a program's output that is stored in a file."""
+"""Maximum number of tokens shown of a flood of output, which is stored in a file."""
+_DENSE_SHARE = 0.6
+"""Fraction of the limit by which output that does not repeat itself, such as source, exceeds it."""
+_LOSS = 0.5
+"""Characters less that are shown for each character beyond that size, down to a flood's."""
+_VARIABLE = re.compile(r"\b[0-9a-f]{6,}\b|\d+")
+"""Matches the parts in which the repeated lines of a log differ."""
 _TOKEN = re.compile(r"[A-Za-z]{1,6}|\d{1,3}|[^\sA-Za-z\d]|\n+")
 """Matches about one token: numbers and symbols have far more tokens than words of equal length."""
 _IN_WORD = frozenset(f"{ascii_letters}{digits}_.,+-")
@@ -45,12 +51,17 @@ def truncate(
 
     If a text contains the `output` of a program, only the output is stored in the file.
 
-    A text within `limit` stays whole. It is cut at the ends of lines, or of words in long lines.
+    A text within `limit` stays whole; with `max_tokens` also a longer one that does not repeat
+    itself, and of a text beyond that the less is shown the longer it is, so that one character more
+    changes little. It is cut at the ends of lines, or of words in long lines.
 
     The file is named by a hash of its content, so equal texts give equal results and loop detection
     still works. Text from an untrusted `source` is framed in the file too.
     """
-    if len(text) <= limit:
+    whole = limit
+    if max_tokens is not None:
+        whole += int(limit * _DENSE_SHARE * _measure_novelty(text))
+    if len(text) <= whole:
         return text
     offset = text.find(output.removesuffix("\n")) if output.strip() else -1
     stored = text if offset < 0 else output
@@ -61,12 +72,22 @@ def truncate(
     size = int(room * head)
     rest = room - size
     if max_tokens is not None:
-        size = _size_of_tokens(text[:size], max_tokens * head)
-        rest = _size_of_tokens(text[len(text) - rest :][::-1], max_tokens * (1 - head))
+        kept = whole - int((len(text) - whole) * _LOSS) - len(longest_note)
+        flood = _size_of_tokens(text[:size], max_tokens * head)
+        flood_end = _size_of_tokens(text[len(text) - rest :][::-1], max_tokens * (1 - head))
+        size = max(flood, int(kept * head))
+        rest = max(flood_end, int(kept * (1 - head)))
     end = _find_cut_before(text, size)
     start = _find_cut_after(text, len(text) - rest)
     note = _format_note(text, end, start, location, source, lines_before)
     return "\n".join((text[:end], note, text[start:]))
+
+
+def _measure_novelty(text: str) -> float:
+    """Return how little a text repeats itself: 0 for one line over and over, 1 for source code."""
+    lines = [_VARIABLE.sub("0", line.strip()) for line in text.split("\n")]
+    total = sum(map(len, lines))
+    return min(1.0, sum(map(len, set(lines))) / max(total, 1) / _DENSE_SHARE)
 
 
 def _size_of_tokens(text: str, tokens: float) -> int:

@@ -20,7 +20,7 @@ from manus.cli.desktop import has_desktop
 from manus.cli.failure import fail
 from manus.cli.folder_trust import ask_for_file_trust
 from manus.cli.local_server import use_local_server
-from manus.cli.prompt_session import request_session
+from manus.cli.prompt_session import FoldedPastes, request_session
 from manus.cli.questions import LEAVE
 from manus.cli.screen import DONE, Screen
 from manus.cli.settings import read_settings, with_store
@@ -43,14 +43,14 @@ if TYPE_CHECKING:
 
 _COMMANDS = {
     "new": "start a new thread",
-    "threads": "list threads",
+    "threads": "pick the thread to go on with (with an option: as `manus threads`)",
     "resume": "[THREAD] resume this thread, or switch to another",
-    "model": "[NAME] show or change the model",
-    "profile": "[NAME] list or change the agent profile",
+    "model": "[NAME] pick or name the model",
+    "profile": "[NAME] pick or name the agent profile",
     "plan": "REQUEST: write a plan, wait for your approval, then execute it",
     "queue": "REQUEST: start it after the current run (or press Tab)",
     "withdraw": "[ID] withdraw the newest message that the agent has not read",
-    "report": "write the thread as an HTML page",
+    "report": "[FILE] write the thread as an HTML page",
     "show": "show the history of the thread",
     "cost": "show the tokens and cost of the thread",
     "undo": "undo the file changes of the last request",
@@ -97,11 +97,15 @@ class Conversation:
             self._run_safely(self._switch_to, thread)
         from manus.cli.completion import ChatCompleter
 
-        session = request_session(ChatCompleter(_COMMANDS, self._workspace))
+        pastes = FoldedPastes()
+        session = request_session(ChatCompleter(_COMMANDS, self._workspace), pastes)
         was_pressed = False
         while True:
             try:
                 line = session.prompt([("bold", "> ")]).strip()
+                if (whole := pastes.unfold(line)) != line:
+                    session.history.append_string(whole)
+                    line = whole
                 was_pressed = False
                 if line.lower() in LEAVE:
                     break
@@ -199,11 +203,11 @@ class Conversation:
 
     def _call_command(self, name: str, *words: str) -> None:
         """Run a command of `manus`, on this thread if it takes one."""
-        if name in _ON_THREAD and not words:
+        if name == "report" or (name in _ON_THREAD and not words):
             if self._stored_thread() is None:
                 self._screen.paragraph("This conversation is empty so far.")
                 return
-            words = (self._thread, *["--open"] * (name == "report" and has_desktop()))
+            words = (self._thread, *words, *["--open"] * (name == "report" and has_desktop()))
         root = click.get_current_context().find_root().command
         root.main([name, *words], "manus", standalone_mode=False)
 
@@ -237,22 +241,33 @@ class Conversation:
         self._screen.paragraph("Your next request starts a new thread.", "dim")
 
     def _on_model(self, name: str) -> None:
+        from manus.cli.pickers import check_listed, pick_model
         from manus.config.provider_table import DEFAULT_MODEL
         from manus.runs.configuration import check_model, select_main_endpoint
 
-        endpoint = select_main_endpoint(read_settings(), name or self._args.model)
+        if name:
+            check_listed(name)
+        selected = name or pick_model(self._args.model) or self._args.model
+        endpoint = select_main_endpoint(read_settings(), selected)
         check_model(endpoint)
-        self._args.model = name or self._args.model
+        self._args.model = selected
         self._screen.line(f"The model is {endpoint.model or DEFAULT_MODEL}.")
 
     def _on_profile(self, name: str) -> None:
+        from manus.cli.pickers import pick_profile
         from manus.graph.profiles import find_profile
 
-        if name:
+        if name := name or pick_profile(self._args.profile) or "":
             self._args.profile = find_profile(name).name
             self._screen.line(f"The profile is {self._args.profile}.")
-        else:
-            self._call_command("profiles")
+
+    def _on_threads(self, options: str) -> None:
+        from manus.cli.pickers import pick_thread
+
+        if options:
+            self._call_command("threads", *options.split())
+        elif thread := pick_thread(self._thread):
+            self._switch_to(thread)
 
     def _on_resume(self, thread: str) -> None:
         if thread:

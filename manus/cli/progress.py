@@ -26,6 +26,10 @@ _LONG_TEXT = 200
 """Characters of streamed text above which its length is shown."""
 _FINAL_TOOL = "terminate"
 """The tool whose arguments contain the answer, which is printed at the end."""
+_ARGUMENTS_END = 1_000
+"""Last characters of streamed arguments that may be shown."""
+_KEYS = re.compile(r'"?[{,]\s*"\w+":\s*"?|(?:"\s*,|\{)\s*"?\w*"?:?\s*$|,\s*"\w*"?:?\s*$|"?\s*\}$')
+"""What is not part of a value in the JSON of arguments, from which keys may still be missing."""
 _EXIT = re.compile(r"\[(exit code \d+|killed by \w+)")
 
 
@@ -54,6 +58,8 @@ class Progress:
         """Steps of the run with a reply, including those before it was resumed."""
         self.has_begun = False
         """Whether the first node has started, so that the work is stored."""
+        self.context_tokens = 0
+        """Size of the newest request to the model."""
         self.usage: Counter[str] = Counter()
         """Usage counted from events, for a run whose state can no longer be read."""
 
@@ -99,6 +105,8 @@ class Progress:
             text = self._streamed[2] + text
         self._streamed = (text_id, name, text)
         length = f" ({len(text):,} characters)" if len(text) > _LONG_TEXT else ""
+        if name:
+            text = _KEYS.sub(" ", text[-_ARGUMENTS_END:]).replace(r"\n", " ").replace(r"\"", '"')
         self._screen.live(f"{label}{name}{length}: " if name else label, text)
 
     def _on_step(self, event: dict[str, Any]) -> None:
@@ -116,6 +124,7 @@ class Progress:
 
     def _on_thought(self, event: dict[str, Any]) -> None:
         self.steps = event["step"]
+        self.context_tokens = event["input_tokens"]
         self._count(event)
         self._screen.end_live()
         self._reply = event["text"]

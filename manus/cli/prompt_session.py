@@ -15,8 +15,35 @@ if TYPE_CHECKING:
     from prompt_toolkit import PromptSession
     from prompt_toolkit.completion import Completer
 
+_MAX_PASTED_LINES = 5
+"""Lines of a paste that are shown as they are."""
 
-def request_session(completer: Completer) -> PromptSession[str]:
+
+class FoldedPastes:
+    """Long pasted texts, each of which one mark stands for in the line."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, str] = {}
+        """The pasted texts by their mark."""
+
+    def insert(self, event: Any) -> None:
+        """Insert a pasted text, or a mark for many lines."""
+        text = event.data.replace("\r\n", "\n").replace("\r", "\n")
+        lines = text.count("\n") + 1
+        if lines > _MAX_PASTED_LINES:
+            mark = f"[paste {len(self._texts) + 1}: {lines} lines]"
+            self._texts[mark] = text
+            text = mark
+        event.current_buffer.insert_text(text)
+
+    def unfold(self, line: str) -> str:
+        """Return the line with the pasted texts in place of their marks."""
+        for mark, text in self._texts.items():
+            line = line.replace(mark, text)
+        return line
+
+
+def request_session(completer: Completer, pastes: FoldedPastes) -> PromptSession[str]:
     """Build the prompt of a conversation, with a history of earlier requests.
 
     Ctrl-C clears the line; on an empty line, `prompt` raises KeyboardInterrupt.
@@ -36,7 +63,10 @@ def request_session(completer: Completer) -> PromptSession[str]:
         make_private_folder(file.parent)
         make_private_file(file)
         history = FileHistory(str(file))
-    return build_session(clear, history=history, completer=completer, complete_while_typing=True)
+    session = build_session(clear, history=history, completer=completer, complete_while_typing=True)
+    keys: Any = session.key_bindings
+    keys.add("<bracketed-paste>")(pastes.insert)
+    return session
 
 
 def _stop(_: Any) -> None:

@@ -25,8 +25,10 @@ from manus.config.settings import Settings
 from manus.graph.attachments import attach_files, find_mentioned_files
 from manus.graph.outcome import Outcome, build_outcome
 from manus.graph.state_update import reopen
+from manus.models.tokens import get_window
 from manus.prompts.formatting import count, in_words
 from manus.runs import messages
+from manus.runs.configuration import select_main_endpoint
 from manus.runs.jobs import Job, extend_steps, run_job
 from manus.runs.options import RunOptions
 from manus.runs.signals import StopSignals
@@ -240,7 +242,9 @@ class JobRunner:
         if self._args.chat and was_stopped:
             self._screen.paragraph(f"{report.STOPPED_IN_CHAT}\n")
         elif self._args.chat:
-            self._screen.paragraph(f"{report.headline(outcome)}: {took}", "dim")
+            self._screen.paragraph(
+                f"{report.headline(outcome)}: {took}{self._describe_context()}", "dim"
+            )
             if refused := report.refused_lines(outcome):
                 self._screen.paragraph(refused, always=True)
             if hint := report.hint_in_chat(outcome):
@@ -248,6 +252,13 @@ class JobRunner:
             self._screen.paragraph("")
         else:
             report.print_summary(outcome, self._screen, took, self._workspace)
+
+    def _describe_context(self) -> str:
+        """Return which part of the model's context window the conversation takes."""
+        endpoint = select_main_endpoint(self._settings, self._args.model)
+        window = get_window(endpoint)
+        tokens = self._progress.context_tokens
+        return f", context {tokens / window:.0%} of {window // 1000}k" if tokens else ""
 
     def _print_outcome(self, outcome: Outcome) -> None:
         """Print an outcome as JSON: as an object, or as the last line of a run's events."""

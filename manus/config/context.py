@@ -36,7 +36,7 @@ class Context(BaseModel, frozen=True, extra="forbid"):
         default=None, ge=1, description="Maximum number of steps [default: the profile's]"
     )
     max_observe: int | None = Field(
-        default=None, ge=200, description="Maximum characters of an observation that the model sees"
+        default=None, ge=200, description="Characters of an observation that are shown whole"
     )
     tool_choice: ToolChoice = Field(default="auto", description="none, auto or required")
     text_reply: Literal["finish", "continue"] = Field(

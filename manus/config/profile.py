@@ -85,6 +85,6 @@ class ProfileSettings(BaseModel, frozen=True, extra="forbid"):
     max_steps: int | None = Field(None, ge=1)
     """Maximum number of steps of a run."""
     max_observe: int | None = Field(None, ge=200)
-    """Maximum characters of an observation that the model sees."""
+    """Characters of an observation that are shown whole."""
     role: str | None = Field(None, min_length=1)
     """The role of its model: `main`, or one of `[roles.NAME]`."""

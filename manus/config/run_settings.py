@@ -57,7 +57,7 @@ class RunSettings:
     base_url: str | None
     max_steps: int
     max_observe: int
-    """Maximum characters of an observation that the model sees."""
+    """Characters of an observation that are shown whole."""
     budget: Budget
     approve: ApproveSettings
     interactive: bool

@@ -6,15 +6,13 @@ import re
 from collections.abc import Mapping, Sequence
 
 _PROXY = (
-    ". 127.0.0.1 is the sandbox's own, with the servers that you start there, also for the "
-    "browser; "
+    "; their network is open, but a proxy may refuse a host: say so and do not work around it. "
+    "127.0.0.1 is the sandbox's own, also for the browser; "
 )
-_REFUSED = " If the network's proxy refuses another host, say so and do not work around it."
-_NETWORK = {"off": "; they have no network.", "open": "."}
+_NETWORK = {"off": "; they have no network.", "open": "; their network is open."}
 _USER_SERVERS = {
     True: "reach a server of the user in the browser, or with `curl --noproxy ''`.",
-    False: "a server of the user is reachable only if `egress.allow_private` in manus.toml names "
-    "it.",
+    False: "a server of the user needs `egress.allow_private` in manus.toml.",
 }
 
 _ENTRIES = "Entries of the workspace at the beginning"
@@ -78,13 +76,24 @@ def programs(network: str, hidden: Sequence[str] = (), *, has_servers: bool = Fa
     `hidden`: the user's folders that it hides. `has_servers`: a server of the user may be reached.
     """
     scope = "They run in a sandbox and can write only in the workspace and in temporary folders"
-    rules = f"{scope}{_NETWORK.get(network) or _PROXY + _USER_SERVERS[has_servers] + _REFUSED}"
+    rules = f"{scope}{_NETWORK.get(network) or _PROXY + _USER_SERVERS[has_servers]}"
     if not hidden:
         return rules
     return (
         f"{rules} They do not see the user's programs in {', '.join(hidden)}; `read` under "
         "`[sandbox]` in manus.toml would show them."
     )
+
+
+def output(characters: int) -> str:
+    """Return how much of an observation is shown; `characters`: the size that is always whole."""
+    return f"whole up to {characters:,} characters; of more you see less, and a file has all of it."
+
+
+def not_installed(packages: Sequence[str]) -> str:
+    """Return that packages of the project cannot be imported without a path."""
+    names = ", ".join(f"src/{name}" for name in packages)
+    return f" {names} is not installed there: set `PYTHONPATH=src`." if packages else ""
 
 
 def programs_of_others(network: str) -> str:

@@ -30,6 +30,9 @@ _BRANCHES = (
     "(The user went back to an earlier point of this conversation: of messages with the same "
     "number, only one belongs to this branch. Go by your notes.)"
 )
+_MISSING = "(No message contains: {}. The nearest match may be about something else.)"
+_WORD = re.compile(r"\w+")
+_MAX_WORDS = 20
 _MAX_LINE = 160
 """Maximum number of characters of each match after the best one."""
 _OTHERS = "Other matches; query a number (`#12`) to read the whole message:"
@@ -79,7 +82,11 @@ class Recall(AgentTool):
         if not matches:
             return NOTHING
         best, *remaining = matches
-        parts = [_format_message(best, best.text)]
+        missing = [
+            word for word in _WORD.findall(query)[:_MAX_WORDS] if not archive.search(word, 1)
+        ]
+        parts = [_MISSING.format(", ".join(missing))] if missing else []
+        parts.append(_format_message(best, best.text))
         if remaining:
             lines = (_format_line(message, query) for message in remaining)
             parts.append("\n".join([_OTHERS, *lines]))

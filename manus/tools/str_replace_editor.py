@@ -49,6 +49,16 @@ class StrReplaceEditorArgs(Arguments):
         None, description="`view`: first and last line, such as [1, 50]; -1 for the end"
     )
 
+    @override
+    @classmethod
+    def tidy(cls, arguments: Any) -> Any:
+        """Normalize arguments, also the range of a view in the form of other editors."""
+        tidied = super().tidy(arguments)
+        if isinstance(tidied, dict) and {"start_line", "end_line"} & tidied.keys():
+            view_range = [tidied.pop("start_line", 1), tidied.pop("end_line", -1)]
+            tidied.setdefault("view_range", view_range)
+        return tidied
+
 
 class StrReplaceEditor(AgentTool):
     """The file editor."""
@@ -60,6 +70,12 @@ class StrReplaceEditor(AgentTool):
         "`str_replace` replaces a text that occurs exactly once; `insert` adds lines; "
         "`undo_edit` undoes the last edit of the file."
     )
+    example: ClassVar[dict[str, Any] | None] = {
+        "command": "str_replace",
+        "path": "a.py",
+        "old_str": "x = 1",
+        "new_str": "x = 2",
+    }
     args_schema: type[BaseModel] = StrReplaceEditorArgs
     uses: ClassVar[str] = workspace.WORKSPACE  # a call without a path may use any file
     channels: ClassVar[frozenset[str]] = frozenset({"changed_files"})

@@ -57,14 +57,14 @@ class Driver:
 
     def number(self, label: str) -> int:
         """Return the number of the only element whose line starts like this: `button "Save"`."""
-        matches = re.findall(rf"(?m)^ *\*?\[(\d+)\] {re.escape(label)}", self.text)
+        matches = re.findall(rf"(?m)(?:^ *|\| )\*?\[(\d+)\] {re.escape(label)}", self.text)
         assert len(matches) == 1, f"{label!r} occurs {len(matches)} times in:\n{self.text}"
         return int(matches[0])
 
     def line(self, label: str) -> str:
         """Return the line of an element, without its number."""
         number = self.number(label)
-        match = re.search(rf"(?m)^ *\*?\[{number}\] (.*)$", self.text)
+        match = re.search(rf"(?m)(?:^ *|\| )\*?\[{number}\] (.*?)(?: \| \*?\[.*)?$", self.text)
         assert match is not None
         return match[1]
 

@@ -62,3 +62,20 @@ async def test_elements_redrawn_with_the_same_text_are_not_new(driver: Driver) -
     await driver.show(PLAIN)
     output = await driver.say("click_element", index=1)
     assert output.endswith('- New on the page: "a", [5] button "Extra"')
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        """<div id=f role=combobox tabindex=0 style="width:200px">Choose a city</div><script>
+        const change = () => { f.textContent = "Rome" }</script>""",
+        """<input id=f placeholder="Choose a city"><script>
+        const change = () => { f.placeholder = "" }</script>""",
+        """<div id=d><input id=f placeholder="Choose a city"></div><script>
+        const change = () => { f.outerHTML = '<input id=f placeholder="Other city">' }</script>""",
+    ],
+)
+async def test_a_field_whose_name_changes_is_the_same_field(driver: Driver, field: str) -> None:
+    await driver.show(f"{field}<button onclick=change()>Change</button>")
+    await driver.say("click_element", index=driver.number("button"))
+    await driver.say("click_element", index=1)

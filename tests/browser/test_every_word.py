@@ -49,6 +49,23 @@ PAGES = {
       <x-button data-acts><b>Stop</b></x-button><x-menu><x-button data-acts>Code</x-button></x-menu>
       </x-bar><script>for (const e of document.querySelectorAll("x-button"))
       e.addEventListener("click", () => {})</script>""",
+    "a toolbar of slots": """<x-bar tabindex=0><x-key title=Save data-acts><svg width=16 height=16>
+      <rect width=16 height=16 /></svg></x-key><x-key data-acts>Code</x-key></x-bar>
+      <script>const parts = {"x-bar": "<slot></slot>", "x-key": "<button><slot></slot></button>"};
+      for (const [name, html] of Object.entries(parts)) customElements.define(name,
+      class extends HTMLElement { constructor() { super();
+      this.attachShadow({mode: "open"}).innerHTML = html } })</script>""",
+    "a component with a handler at the root": """<p>Open <span data-acts id=s>details</span></p>
+      <script>s.__reactProps$x = {onClick: () => {}}</script>""",
+    "a grid of elements": """<div role=grid><div role=row><b role=columnheader>Name</b>
+      <b role=columnheader>Age</b><b role=columnheader>Act</b></div>
+      <div role=row style="position:relative;height:30px">
+      <div role=gridcell tabindex=-1 data-acts style="position:absolute">Ann</div>
+      <div role=gridcell tabindex=-1 data-acts style="position:absolute;left:99px">31</div>
+      <div role=gridcell style="position:absolute;left:199px"><button data-acts>Edit</button></div>
+      </div></div>""",
+    "a table": """<table><tr><td><input type=checkbox data-acts aria-label=Select><td>
+      <a href=/j data-acts>John Brown</a><td>Nice<td><button data-acts>Drop</button></table>""",
     "a board": """<div class=list><div class=card data-acts>Lonely card</div></div>
       <div class=list><div class=card data-acts>Second card</div>
       <div class=card data-acts>Third card</div></div>
@@ -86,7 +103,8 @@ async def test_each_painted_word_is_in_the_text(driver: Driver, page: str) -> No
     assert painted or page == "markers of a map"
     assert painted - shown == set()
     unnumbered = """() => { const { ids } = window[Symbol.for("manus.page")];
-      const isNumbered = (e) => [e, ...e.querySelectorAll("*")].some((one) => ids.has(one));
+      const parts = (e) => [e, ...e.querySelectorAll("*"), ...e.shadowRoot?.children ?? []];
+      const isNumbered = (e) => parts(e).some((one) => ids.has(one));
       const all = Array.from(document.querySelectorAll("[data-acts]"));
       return all.filter((e) => !isNumbered(e)).map((e) => e.outerHTML) }"""
     tab = driver.browser.active
@@ -104,6 +122,9 @@ async def test_each_painted_word_is_in_the_text(driver: Driver, page: str) -> No
         ("a sorted table", '"Age" (sorted ascending)'),
         ("a sorted table", "City (sorted descending)"),
         ("a card in a link", 'link "Great tea from Darjeeling"\n'),
+        ("a toolbar of slots", 'button "Save"'),
+        ("a grid of elements", '\n| Name | Age | Act\n[1] "Ann" | [2] "31" | [3] button "Edit"\n'),
+        ("a table", '(unchecked) | [2] link "John Brown" | Nice | [3] button "Drop"\n'),
         ("fields", 'textbox "Date" = "" [placeholder: YYYY-MM-DD]'),
     ],
 )
@@ -111,3 +132,10 @@ async def test_what_only_attributes_say_is_in_the_text(
     driver: Driver, page: str, part: str
 ) -> None:
     assert part in await driver.show(PAGES[page])
+
+
+async def test_the_rows_of_a_grid_are_read_as_rows(driver: Driver) -> None:
+    await driver.show(PAGES["a grid of elements"] + "<p>After</p>")
+    text = await driver.say("extract_content")
+    assert "Name | Age | Act\nAnn | 31 | Edit" in text
+    assert "After" in text

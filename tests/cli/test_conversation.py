@@ -25,7 +25,9 @@ def test_requests_follow_one_another_on_a_thread(manus: Program, server: Scripte
         ask(terminal, "/history", "This conversation is empty so far.")
         ask(terminal, "count the files", "Four of them.")
         ask(terminal, "which are large?", "Two are large.")
-        ask(terminal, "/threads", "finished")
+        ask(terminal, "/threads", "finished", "Esc leaves »")
+        terminal.type("\x1b")
+        terminal.expect_last("> ")
         ask(terminal, "/cost", "2 requests, ")
         ask(terminal, "/nothing", "Unknown command /nothing")
         ask(terminal, "!echo from-$((40 + 2))", "from-42")
@@ -147,6 +149,27 @@ def test_named_files_and_images_are_attached(manus: Program, server: ScriptedSer
     content = server.requests[0].messages[-2]["content"]
     assert "buy milk" in content[0]["text"]
     assert [part["type"] for part in content] == ["text", "image_url"]
+
+
+def test_a_paste_of_many_lines_is_one_mark_until_it_is_sent(
+    manus: Program, server: ScriptedServer
+) -> None:
+    server.script(text("Read."), text("Again."))
+    pasted = "\n".join(f"line {number}" for number in range(8))
+    with manus.terminal() as terminal:
+        terminal.expect_last("> ")
+        terminal.type(f"explain \x1b[200~{pasted}\x1b[201~, please")
+        terminal.expect_last("> explain [paste 1: 8 lines], please")
+        ask(terminal, "", "Read.")
+        terminal.type("\x1b[200~a\nb\x1b[201~")
+        terminal.expect_last("> a\nb")
+        ask(terminal, "", "Again.")
+        ask(terminal, "/report page.html", "is in page.html")
+        terminal.type("\x04")
+        assert terminal.wait() == 0
+    assert user_messages(server) == [f"explain {pasted}, please", "a\nb"]
+    assert (manus.home / "page.html").exists()
+    assert "context 2% of 128k" in terminal.text
 
 
 def test_a_plan_gets_the_conversation_and_its_result_is_added(

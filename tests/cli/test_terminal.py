@@ -86,6 +86,7 @@ def test_the_arguments_of_a_call_are_shown_as_they_arrive(
         assert line.startswith("  call    str_replace_editor (")
         assert cell_len(line) < 80, "one line, whatever its length"
         assert "wörds" in line or "世" in line
+        assert not set('{"') & set(terminal.raw), "no JSON has been shown"
         terminal.type("\x03")
         assert terminal.wait() == 130
     assert "characters)" not in terminal.text, "it is erased"

@@ -50,7 +50,10 @@ async def test_a_request_lists_them_and_describes_one_at_its_first_call(
     result, _, description = observations[1].partition("\n\n[For further calls]\n")
     assert description.startswith(f"`{EDITOR}`: View and edit files in the workspace. `view` shows")
     assert '"required":["command","path"]' in description
-    assert '{"name":"str_replace_editor","arguments":{"command":"view","path":"…"}}' in description
+    assert (
+        '{"name":"str_replace_editor","arguments":{"command":"str_replace","path":"a.py"'
+        in description
+    )
     assert observations[2] == result
     # people read only the result
     assert await lean.observations() == [*observations[:1], result, result]

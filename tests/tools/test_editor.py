@@ -252,7 +252,6 @@ NEAREST = [
     ("a  =  1\n", "a = 1", [1], "'a  =  1'"),
     ("x\nend", "end\n", [2], "past the end of the file"),
     ("say(“hi”)\n", 'say("hi")', [1], "'say(“hi”)'"),
-    ("x\ny\n", "     1\tx\n     2\ty", [1, 2], r"'     1\tx'"),
     (
         "def total(items):\n    return sum(items)\n",
         "def total(item):\n    return sum(item)",

@@ -23,16 +23,16 @@ _port = click.option(
 
 @click.command()
 @thread_argument
-@click.option(
-    "-o", "--output", metavar="FILE", help="File to write, - for stdout. [default: THREAD.html]"
-)
+@click.argument("file", required=False)
+@click.option("-o", "--output", metavar="FILE", help="Same as FILE.")
 @click.option("--open", "show", is_flag=True, help="Open it in the browser.")
-def report(thread: str, output: str | None, show: bool) -> int:
-    """Write a thread as one HTML page."""
+def report(thread: str, file: str | None, output: str | None, show: bool) -> int:
+    """Write a thread as one HTML page, to THREAD.html or FILE (- for stdout)."""
     from manus.cli.settings import with_store
     from manus.config.files import is_regular, write_atomically
     from manus.state.errors import UsageError
 
+    output = output or file
     thread, page = with_store(lambda store: _page(store, thread))
     html = page.encode("utf-8", "replace")
     if output == "-":

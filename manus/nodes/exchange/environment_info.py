@@ -114,10 +114,12 @@ def _describe_programs(
     program_names = ", ".join(tools.programs) or "none of the usual programs"
     label = "shell: bash; found" if has_shell else "programs that Python can call"
     return {
-        "System": f"{_system()}; {label}: {program_names}",
-        "Python": prompts.python(tools.python, runs_own=runs_own),
+        "System": f"{_system()}, {os.cpu_count()} cores; {label}: {program_names}",
+        "Python": prompts.python(tools.python, runs_own=runs_own)
+        + prompts.not_installed(tools.not_installed),
         "Tools": tools.problem,
         "Programs": rules,
+        "Output": prompts.output(settings.max_observe),
     }
 
 

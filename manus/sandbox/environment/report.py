@@ -15,6 +15,7 @@ from manus.sandbox.environment.tools import UserTools, find_user_tools
 
 _PROGRAMS = (
     *("python3", "python", "pytest", "uv", "git", "node", "npm", "cargo", "go", "make", "rg"),
+    *("gcc", "g++", "clang", "javac", "rustc", "sqlite3", "psql", "mysql", "duckdb"),
 )
 _PYTHON_VERSION = re.compile(r"python(\d+\.\d+)$")
 _MAX_PROGRAMS = 5
@@ -36,6 +37,8 @@ class ToolReport:
     """What `python3` is: the environment, or a path with its version; empty if there is none."""
     has_python: bool = False
     """Whether the workspace selects a Python, which `python_execute` runs."""
+    not_installed: tuple[str, ...] = ()
+    """Packages in `src` that the selected Python does not find."""
 
     def describe(self) -> str:
         """Return sentences for the user; empty if there is nothing to report."""
@@ -57,8 +60,27 @@ def report_tools(root: Path, settings: SandboxSettings) -> ToolReport:
     programs = tuple(name for name in _PROGRAMS if _is_found(name, path, hidden))
     python = _describe_python(tools, path)
     return ToolReport(
-        tools.label, programs, _list(hidden), tools.problem, python, tools.python is not None
+        tools.label,
+        programs,
+        _list(hidden),
+        tools.problem,
+        python,
+        tools.python is not None,
+        tuple(_find_not_installed(root, tools.prefix)),
     )
+
+
+def _find_not_installed(root: Path, prefix: Path | None) -> list[str]:
+    """Return the packages in `src` that are neither copied into an environment nor linked to it."""
+    packages = sorted(path.parent.name for path in root.glob("src/*/__init__.py"))
+    installed: set[str] = set()
+    for folder in prefix.glob("lib/python*/site-packages") if prefix else ():
+        installed |= {path.stem for path in folder.iterdir()}
+        links = [path.read_text(errors="replace") for path in folder.glob("*.pth")]
+        links += [path.read_text(errors="replace") for path in folder.glob("__editable__*.py")]
+        if any(str(root / "src") in text for text in links):
+            return []
+    return [name for name in packages if name not in installed]
 
 
 def _is_found(name: str, search_path: str, hidden: Collection[Path]) -> bool:

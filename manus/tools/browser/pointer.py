@@ -46,6 +46,7 @@ _MAX_MATCHES = 50
 _MAX_LABEL = 50
 """Maximum length of a label in the tool's own sentences: it is text of the page, and outside the
 frame of untrusted text."""
+_FIELDS = frozenset({"textbox", "searchbox", "spinbutton", "combobox", "listbox"})
 _SAME_ROW = 0.5
 """Minimum similarity of the texts around an element and around the one that replaced it."""
 _LABEL = """element => [...element.labels].find(one => one.getBoundingClientRect().width > 1)"""
@@ -78,6 +79,8 @@ class Target:
     kind: Literal["list", "file", "button", "formed", "line", "text", "other"]
     """`formed` accepts only values in a fixed format."""
     type: str
+    is_field: bool
+    """Whether it has a value, which may be its name."""
     is_editor: bool
     """Whether it is a code editor, which renders only part of its text."""
     has_value: bool
@@ -120,8 +123,8 @@ async def find_target(tab: Tab, number: int | None, *excluded_kinds: str) -> Tar
         await _leave_field(element)
         properties = await _describe(element)
     before = tab.numbering.visible_labels.get(number or 0, description)
-    # the label of a text field may be its text, which edits change
-    if before != description and properties["kind"] != "text":
+    # the name of a field may be its value or its placeholder, which edits change
+    if before != description and not properties["is_field"]:
         raise ToolError(
             f"Nothing was done: [{number}] was {shorten(before, _MAX_LABEL)} when it was shown to "
             f"you, and is {shorten(description, _MAX_LABEL)} now."
@@ -171,16 +174,22 @@ async def _find_replacement(tab: Tab, number: int) -> tuple[ElementHandle | None
 def _find_equal(numbering: Numbering, number: int, numbers: list[int]) -> int | None:
     """Return the only element among `numbers` that equals a removed one; None if in doubt.
 
-    Both must be the only one with their label and key, or with their label, and must not belong to
-    different entries of a list.
+    Both must be the only one with their label and key, with their label, or, for a field, whose
+    name may change with its value, with their role and key, and must not belong to different
+    entries of a list.
     """
     labels = numbering.labels
     keys = numbering.keys
-    for is_keyed in (True, False):
+    role = labels[number].partition(" ")[0]
+    ways = [(True, True), (True, False)]
+    if role in _FIELDS and keys.get(number):
+        ways.append((False, True))
+    for is_named, is_keyed in ways:
 
-        def is_equal(other: int, *, is_keyed: bool = is_keyed) -> bool:
-            has_key = not is_keyed or keys.get(other) == keys.get(number)
-            return labels.get(other) == labels[number] and has_key
+        def is_equal(other: int, *, is_named: bool = is_named, is_keyed: bool = is_keyed) -> bool:
+            label = labels.get(other, "")
+            is_same = label == labels[number] if is_named else label.partition(" ")[0] == role
+            return is_same and (not is_keyed or keys.get(other) == keys.get(number))
 
         before = list(filter(is_equal, numbering.visible))
         now = list(filter(is_equal, numbers))

@@ -107,6 +107,8 @@ class Line:
     number: int | None = None
     label: str = ""
     """The description of an element, without its value and state."""
+    row: int = 0
+    """The row of a table that it is part of; 0 if of none."""
 
     @property
     def is_content(self) -> bool:
@@ -126,7 +128,7 @@ def render_lines(
     lines: list[Line] = []
     for item in view.content["items"]:
         if item["kind"] == "text":
-            lines.append(Line(item["text"], _rank_text(item)))
+            lines.append(Line(item["text"], _rank_text(item), row=item["line"]))
         elif item["kind"] == "frame":
             child = view.children.get(item["id"])
             lines.extend(_render_frame(child, item["text"], numbering, existing))
@@ -153,7 +155,8 @@ def _render_element(
     is_new = existing is not None and number not in existing and not item["scrolledIn"]
     marker = "*" if is_new else ""
     rank = _ELEMENT if item["place"] == "view" else _NEAR
-    return Line(f"{marker}[{number}] {item['text']}", rank, number, item["label"])
+    row = item.get("line", 0)  # a scroll area has none
+    return Line(f"{marker}[{number}] {item['text']}", rank, number, item["label"], row)
 
 
 def _render_frame(
@@ -186,7 +189,18 @@ def fit_lines(lines: list[Line], room: int) -> tuple[str, set[int], int]:
     remaining = [line for position, line in enumerate(lines) if position not in left_out]
     omitted_count = sum(lines[position].rank == _ELEMENT for position in left_out)
     visible = {line.number for line in remaining if line.number is not None}
-    return "\n".join(line.text for line in remaining), visible, omitted_count
+    return _join_rows(remaining), visible, omitted_count
+
+
+def _join_rows(lines: list[Line]) -> str:
+    """Return the lines as text, with the parts of a row on one line."""
+    parts: list[str] = []
+    row = 0
+    for line in lines:
+        is_continued = line.row and line.row == row
+        parts.append(f" | {line.text.strip(' |')}" if is_continued else f"\n{line.text}")
+        row = line.row
+    return "".join(parts).removeprefix("\n")
 
 
 def _pixels_below(view: FrameView) -> int:

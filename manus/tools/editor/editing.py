@@ -119,3 +119,21 @@ def _matches(expected: str, line: str, *, first: bool, last: bool) -> bool:
     if first:
         return line.endswith(expected)
     return line.startswith(expected) if last else line == expected
+
+
+def clean_copy(text: str, old: str, new: str) -> tuple[str, str]:
+    """Return an edit whose old text was copied from a view, or escaped, as it is in the file.
+
+    It is returned unchanged if it would not occur exactly once.
+    """
+    cleaned = [edit.replace("\\n", "\n").replace("\\t", "\t") for edit in (old, new)]
+    if all(map(_NUMBERED.match, old.splitlines())):
+        cleaned = [
+            "".join(_strip_number(line) for line in edit.splitlines(True)) for edit in (old, new)
+        ]
+    is_unique = bool(cleaned[0]) and text.count(cleaned[0]) == 1
+    return (cleaned[0], cleaned[1]) if is_unique else (old, new)
+
+
+def _strip_number(line: str) -> str:
+    return _NUMBERED.sub("", line, count=1) if _NUMBERED.match(line) else line

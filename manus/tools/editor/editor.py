@@ -14,7 +14,7 @@ from manus.calls.result import Observation
 from manus.config.files import is_stream
 from manus.state.errors import ToolError
 from manus.tools.editor import view
-from manus.tools.editor.editing import find_nearest, insert_lines, split_lines
+from manus.tools.editor.editing import clean_copy, find_nearest, insert_lines, split_lines
 from manus.tools.editor.indentation import is_misaligned, reindent
 from manus.tools.editor.notebook import check_notebook, render_cells, replace_source
 from manus.workspace.safe_open import is_folder, look_at, open_file, remove, write_private
@@ -126,6 +126,8 @@ class Editor:
             with contextlib.suppress(ValueError):
                 if text := replace_source(file.text, old, new):
                     return self._write_edit("str_replace", file, data, text)
+        if old not in file.text:
+            old, new = clean_copy(file.text, old, new)
         reindented = reindent(file.text, old, new) if old not in file.text else None
         if reindented is None:
             start = self._find_unique(file.text, old)

@@ -23,6 +23,8 @@ _CONTEXT_LINES = 3
 """Lines rendered before and after a change."""
 _MAX_CHANGED_LINES = 40
 """Maximum number of rendered lines of a change."""
+_FEW = 4
+"""Maximum number of last lines that may exceed the room of a view a little."""
 _MANY_PAGES = 3
 """With more pages left than this, a search is suggested and less of the file is shown."""
 _MAX_ENTRIES = 100
@@ -40,6 +42,7 @@ def number_lines(lines: Sequence[str], first: int, last: int, room: int) -> tupl
     width = min(_MAX_LINE_WIDTH, max(room // 4, 80))
     if first == last:
         width = max(room - 80, 80)
+    slack = room // 20  # rather than to stop a few lines before the end
     rendered: list[str] = []
     for number in range(first, last + 1):
         line = lines[number - 1].removesuffix("\n")
@@ -47,7 +50,8 @@ def number_lines(lines: Sequence[str], first: int, last: int, room: int) -> tupl
         if len(line) > width:
             text += f" [… {len(line) - width:,} more characters of this line]"
         room -= len(text) + 1
-        if rendered and room < 0:
+        rest = sum(len(line) + 8 for line in lines[number:last]) if last - number < _FEW else slack
+        if rendered and room < 0 and rest - room >= slack:
             return "\n".join(rendered), number - 1
         rendered.append(text)
     return "\n".join(rendered), last

@@ -4,7 +4,7 @@
   const SKIPPED = /^(SCRIPT|STYLE|NOSCRIPT|TEMPLATE|LINK|META)$/;
   const MAX_OPTIONS = 30;
   const inert = document.implementation.createHTMLDocument("");
-  let hidden = 0;
+  let hidden = 0, isInGrid = false;
 
   // Clipped, or moved out of the page: text for screen readers, or for programs only.
   const isOutside = (el, style) => {
@@ -42,6 +42,9 @@
       hidden += squash(node.textContent).length;
       return null;
     }
+    const role = node.getAttribute("role");
+    if (role === "row" && isInGrid) return null;
+    if (/^(grid|treegrid|table)$/.test(role) && node.tagName !== "TABLE" && !isInGrid) return copyGrid(node);
     const result = inert.importNode(node, false);
     if (node.tagName === "A" && node.href) result.setAttribute("href", node.href);
     if (node.tagName === "TEXTAREA") { result.textContent = node.value; return result; }
@@ -50,6 +53,25 @@
       const part = copy(child);
       if (part) result.append(part);
     }
+    return result;
+  };
+
+  // A grid made of other elements as a table; rows may be drawn in parts, such as pinned columns.
+  const copyGrid = (grid) => {
+    const table = inert.createElement("table"), rows = new Map();
+    for (const row of grid.querySelectorAll("[role=row]")) {
+      const key = row.getAttribute("aria-rowindex") || row;
+      if (!rows.has(key)) rows.set(key, table.appendChild(inert.createElement("tr")));
+      for (const cell of row.querySelectorAll("[role=gridcell], [role=cell], [role=columnheader], [role=rowheader]")) {
+        const part = copy(cell), result = inert.createElement("td");
+        if (part) rows.get(key).appendChild(result).append(part);
+      }
+    }
+    const result = inert.createElement("div");
+    result.append(table);
+    isInGrid = true;
+    for (const child of childrenOf(grid)) result.append(copy(child) || "");
+    isInGrid = false;
     return result;
   };
 

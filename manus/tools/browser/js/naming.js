@@ -91,6 +91,11 @@ const isWrapper = (el) => {
   const parts = listening.filter((part) => !listening.some((other) => other !== part && other.contains(part)));
   return parts.length > 1 && parts.reduce((sum, part) => sum + lettersOf(part), 0) === lettersOf(el);
 };
+// Whether a component handles clicks on the element, for which React listens at its root.
+const isDelegating = (el) => {
+  const props = el[Object.keys(el).find((key) => key.startsWith("__reactProps$"))];
+  return !!props && ["onClick", "onMouseDown", "onPointerDown", "onDoubleClick"].some((name) => typeof props[name] === "function");
+};
 const isDropTarget = (el) => !isRoot(el) && (!!store.listening.get(el)?.has("drop") || typeof el.ondrop === "function" || el.classList.contains("ui-droppable"));
 const isRoot = (el) => (store.listening.get(el)?.size || 0) >= MIN_ROOT_KINDS;
 
@@ -112,7 +117,7 @@ const textOf = (el, limit) => {
     if (node.nodeType !== Node.ELEMENT_NODE || SKIP.has(node.tagName) || text.length > limit * 2) return;
     const inner = node !== el;
     if (inner && isTreeItem && /^(group|treeitem)$/.test(node.getAttribute("role") || "")) return;
-    if (inner && (node.tagName === "TEXTAREA" || node.getAttribute("aria-hidden") === "true" || !isShown(node))) return;
+    if (inner && (/^(INPUT|SELECT|TEXTAREA)$/.test(node.tagName) || node.getAttribute("aria-hidden") === "true" || !isShown(node))) return;
     const said = node.tagName === "BR" ? " " : node.tagName === "IMG" ? node.alt || " " : inner && node.getAttribute("aria-label");
     if (said) text += ` ${said} `;
     if (said && !hasMore(node.textContent, said)) return;
@@ -178,7 +183,12 @@ const nameOf = (el, role) => {
   if (el.isContentEditable) return squash(el.getAttribute("aria-placeholder") || el.getAttribute("data-placeholder") || el.title);
   const isLong = isNative(el) ? isLongText(el) : isDropTarget(el) || countLines(el) >= MIN_LINES;
   const [firstLine] = isLong ? linesOf(el) : [];
-  return (firstLine ? cut(squash(firstLine), 60) : textOf(el, 120)) || squash(el.title) || squash(el.getAttribute("alt"));
+  return (firstLine ? cut(squash(firstLine), 60) : textOf(el, 120)) || squash(el.title) || squash(el.getAttribute("alt")) || hostNameOf(el);
+};
+// The name of the custom element that consists of this button.
+const hostNameOf = (el) => {
+  const root = el.getRootNode();
+  return root.host && root.querySelectorAll(INTERACTIVE).length === 1 ? squash(root.host.getAttribute("aria-label") || root.host.title) : "";
 };
 
 const roleOf = (el) => {

@@ -10,6 +10,8 @@
   const INLINE = /^(inline|contents|ruby|table-cell|none)/;
   const MAX_SHAPES = 30;
   const MAX_INDENT = 40;
+  const CELL = /^(gridcell|cell|columnheader|rowheader)$/;
+  const MAX_ROW = 1000;
   const MAX_CELL = 200; // A longer table cell may have lines of its own.
   // Roles that are more specific than "link" or "clickable" where two elements are merged.
   const STATEFUL = new Set(["tab", "option", "menuitem", "menuitemcheckbox", "menuitemradio", "treeitem", "radio", "checkbox", "switch"]);
@@ -49,7 +51,7 @@
     const editing = el.getAttribute("contenteditable");
     if (editing !== null && editing !== "false") return true;
     if (el.tagName === "LABEL") return false;
-    const listens = !isRoot(el) && store.listening.has(el) || typeof el.onclick === "function" || typeof el.onmousedown === "function";
+    const listens = !isRoot(el) && store.listening.has(el) || isDelegating(el) || typeof el.onclick === "function" || typeof el.onmousedown === "function";
     const outer = el.parentElement && getComputedStyle(el.parentElement).cursor;
     const pointed = isDeclaredDraggable(el) || outer !== style.cursor && (style.cursor === "pointer" || GRABBED.test(style.cursor));
     // A scrollable area is focusable only for the keyboard; it is listed as a scroll area.
@@ -99,6 +101,7 @@
     if (item.icon) parts.push(`(icon: ${item.icon})`);
     if (item.hint) parts.push(`(looks like: ${item.hint})`);
     if (hasMore(item.text, name)) parts.push(`shows ${quoted(item.text)}`);
+    if (item.line && (CELL.test(role) || role === "clickable") && name) parts[0] = quoted(name); // the row shows what it is
     const head = squash(parts.join(" ")); // line breaks in attributes must not start a line
     parts.length = 0;
     if (item.states.length) parts.push(`(${item.states.join(", ")})`);
@@ -109,13 +112,14 @@
     // the value with its own quotes and its indents, which an edit repeats
     const shown = value !== null && value !== name ? `= "${String(value).replace(/[\r\n]+/g, " ")}"` : "";
     const text = [head, shown, tail].filter(Boolean).join(" ");
-    return { kind: "element", id: idOf(el), place, label, text, key: keyOf(el), row: rowOf(el), scrolledIn: store.scrolledOut.has(el) };
+    return { kind: "element", id: idOf(el), place, label, text, line: item.line, key: keyOf(el), row: rowOf(el), scrolledIn: store.scrolledOut.has(el) };
   };
 
+  let line = 0, lineCount = 0;
   let enclosing = null, preformatted = false, bounds = null, isInRow = false, isInCell = false;
   const addElement = (el, rect, place) => {
     counts.elements++;
-    const item = describeElement(el, rect, place);
+    const item = { ...describeElement(el, rect, place), line };
     if (enclosing) enclosing.inner.push(item);
     items.push(item);
     return item;
@@ -124,7 +128,8 @@
   // Whether a clickable element only wraps its parts: they contain all its text, or many of them most.
   const isFrameOf = (outer, parts) => {
     if (outer.role !== "clickable" || outer.states.length || parts.length < 2) return false;
-    const share = parts.reduce((sum, part) => sum + lettersOf(part.el), 0) / Math.max(1, lettersOf(outer.el));
+    const letters = lettersOf(outer.el);
+    const share = letters ? parts.reduce((sum, part) => sum + lettersOf(part.el), 0) / letters : 1;
     return share === 1 || parts.length > 4 && share > 0.6;
   };
 
@@ -148,7 +153,7 @@
     buffer = "";
     if (!text || text === "|" || counts.texts >= options.maxTexts) return;
     counts.texts++;
-    items.push({ kind: "text", place: bufferPlace, text: `${heading ? "#".repeat(heading) : "|"} ${indent}${cut(text, 400)}`, heading });
+    items.push({ kind: "text", place: bufferPlace, line, text: `${heading ? "#".repeat(heading) : "|"} ${indent}${cut(text, 400)}`, heading });
   };
 
   const consider = (el, rect, style, place) => {
@@ -182,6 +187,8 @@
     }
     return drawings.get(svg);
   };
+  // A row of a table, rather than of a layout made of tables.
+  const isSingleRow = (el) => (el.tagName === "TR" || el.getAttribute("role") === "row") && el.textContent.length < MAX_ROW && !el.querySelector("table, tr, [role=row], [role=grid]");
   const isInDrawing = (el) => el.namespaceURI === SVG && (el.localName === "svg" ? isDrawing(el) : SHAPES.has(el.localName) && el.ownerSVGElement && isDrawing(el.ownerSVGElement));
 
   const scrollArea = (el, style, rect, place) => {
@@ -221,7 +228,7 @@
     }
     const style = getComputedStyle(el);
     if (style.display === "none" && !drawn || el.inert) return;
-    if (empty && !native && !el.firstChild && !shadowOf(el)) return;
+    if (empty && !native && !childrenOf(el).length) return;
     if (el.tagName === "IFRAME" || el.tagName === "FRAME") {
       if (place === "view" && rect.width > 4 && rect.height > 4 && style.visibility === "visible" && isUncovered(el, [rect])) {
         flush();
@@ -236,12 +243,14 @@
     if (isCut) inside = true;
     bounds = boundsOf(el, style, rect);
     const isEntry = el.tagName === "LI" || el.getAttribute("role") === "listitem";
-    const isCell = el.tagName === "TD" || el.tagName === "TH" || isInRow && !el.firstElementChild && !isEntry && !/^H[1-6]$/.test(el.tagName);
+    const isCell = el.tagName === "TD" || el.tagName === "TH" || line && CELL.test(el.getAttribute("role")) || isInRow && !el.firstElementChild && !isEntry && !/^H[1-6]$/.test(el.tagName);
     const inline = (INLINE.test(style.display) || isCell || isInCell) && !isEntry;
     const outerRow = isInRow, outerCell = isInCell;
     isInCell = isInCell || isCell && el.textContent.length < MAX_CELL && !el.querySelector("table, li, p + p, h1, h2, h3");
     isInRow = /^(inline-)?(flex|grid)$/.test(style.display) && !style.flexDirection.startsWith("column");
     if (!inline && !inside) flush();
+    const outerLine = line;
+    if (isSingleRow(el)) line = ++lineCount;
     const rows = Number(el.getAttribute("aria-rowcount"));
     if (rows > 0 && !inside && place === "view") { flush(); buffer = `(${roleOf(el)} of ${rows} rows)`; flush(); }
     scrollArea(el, style, rect, place);
@@ -278,6 +287,7 @@
     if (isDrawn && sortOf(el) && !acted) buffer += ` (${sortOf(el)}) `;
     if (isStyled) buffer += after;
     if (!inline && !inside) flush();
+    line = outerLine;
     heading = outer;
     enclosing = surrounding;
     preformatted = outerPreformatted;
