@@ -1,11 +1,14 @@
 """The tasks of the evaluation: each can be solved, and every check rejects wrong solutions."""
 
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from benchmarks.tasks.__main__ import Result, table
+from benchmarks.tasks.comparison import interval, sign_test
 from benchmarks.tasks.task import Task, all_tasks, begun
 
 # these take ten seconds each, and others of their kind are checked in the same way
@@ -58,3 +61,36 @@ def test_the_minimum_is_stated_for_each_task_and_printed_beside_the_turns() -> N
         str(total),
     ]
     assert all(task.minimum_turns >= 2 for task in all_tasks())
+
+
+def run_tasks(*arguments: str) -> str:
+    command = [sys.executable, "-m", "benchmarks.tasks", *arguments]
+    process = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert process.returncode == 0, process.stderr
+    return process.stdout
+
+
+def test_runs_are_repeated_stopped_and_compared(tmp_path: Path) -> None:
+    """Shell commands stand for agents: one does nothing, the other one solves a task."""
+    [task] = [each for each in all_tasks() if each.name == "shell-rename"]
+    common = ("--only", "shell-rename,data-flatten", "--repeat", "2", "--out")
+    idle = (*common, str(tmp_path / "a"), "--agent", f"touch {tmp_path}/begun-$$")
+    run_tasks(*idle)
+    assert len([*tmp_path.glob("begun-*")]) == 4
+    record = tmp_path / "a" / "results.jsonl"
+    record.write_text("".join(record.read_text().splitlines(keepends=True)[:3]))
+    run_tasks(*idle)
+    assert len([*tmp_path.glob("begun-*")]) == 5, "only the lost attempt is repeated"
+    run_tasks(*common, str(tmp_path / "b"), "--agent", f"if test -d scans; then {task.solution} fi")
+    output = run_tasks("--compare", str(tmp_path / "a"), str(tmp_path / "b"))
+    assert "A: 0 of 4 solved (0%" in output
+    assert "B: 2 of 4 solved (50%" in output
+    assert "Solved by B alone, or more often: shell-rename\n" in output
+    assert "1 better, 0 worse, 1 equal of 2 tasks; sign test p = 1.000" in output
+
+
+def test_the_statistics_are_those_of_the_tables() -> None:
+    assert interval(8, 10) == pytest.approx((0.490, 0.943), abs=0.001)
+    assert interval(0, 10) == pytest.approx((0.0, 0.278), abs=0.001)
+    assert sign_test(5, 0) == pytest.approx(0.0625)
+    assert sign_test(1, 1) == 1.0

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -14,6 +16,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarks.tasks.comparison import compare, read_summaries
 from benchmarks.tasks.task import Attempt, Task, all_tasks, begun
 
 _SETTINGS = '[egress]\nallow_private = ["127.0.0.1"]\n'
@@ -37,13 +40,21 @@ class Result:
     tokens: int
     cost: float | None
     seconds: float
+    repeat: int = 0
 
 
-def attempt(task: Task, folder: Path, options: Sequence[str], seconds: int) -> Result:
-    """Let the agent work on a task in a folder of its own, and check the result."""
+def attempt(
+    task: Task, folder: Path, options: Sequence[str], seconds: int, agent: str = "", repeat: int = 0
+) -> Result:
+    """Let the agent work on a task in a folder of its own, and check the result.
+
+    `agent` is the shell command of another agent; it gets the instruction as INSTRUCTION.
+    """
     with begun(task, folder) as work:
         began = time.monotonic()
-        outcome = _run(work, folder, options, seconds)
+        outcome = (
+            _run_other(work, agent, seconds) if agent else _run(work, folder, options, seconds)
+        )
         took, usage = time.monotonic() - began, outcome.get("usage", {})
         return Result(
             task.name,
@@ -55,7 +66,24 @@ def attempt(task: Task, folder: Path, options: Sequence[str], seconds: int) -> R
             usage.get("input_tokens", 0) + usage.get("output_tokens", 0),
             usage.get("cost"),
             round(took, 1),
+            repeat,
         )
+
+
+def _run_other(work: Attempt, command: str, seconds: int) -> dict[str, Any]:
+    """Run another agent in the workspace; its turns and tokens are not known."""
+    try:
+        process = subprocess.run(
+            ["sh", "-c", command],
+            cwd=work.workspace,
+            env={**os.environ, "INSTRUCTION": work.instruction},
+            timeout=seconds,
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+        )
+    except subprocess.TimeoutExpired:
+        return {"stop_reason": "it did not end"}
+    return {"stop_reason": f"exit code {process.returncode}"}
 
 
 def _run(work: Attempt, folder: Path, options: Sequence[str], seconds: int) -> dict[str, Any]:
@@ -110,6 +138,13 @@ def _line(name: str, solved: str, results: Sequence[Result]) -> str:
     return f"{name:<22} {solved:<7} {numbers}"
 
 
+def _read_results(record: Path) -> list[Result]:
+    """Return the results of a run that was stopped; nothing is attempted twice."""
+    if not record.exists():
+        return []
+    return [Result(**json.loads(line)) for line in record.read_text("utf-8").splitlines()]
+
+
 def main() -> None:
     """Run the tasks one after the other."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.tasks", description=__doc__)
@@ -117,25 +152,39 @@ def main() -> None:
     parser.add_argument("--profile", help="one for all tasks, in place of each task's own")
     parser.add_argument("--only", metavar="NAMES", help="names or kinds, with commas between them")
     parser.add_argument("--seconds", type=int, default=900, help="for each task (900)")
-    parser.add_argument("--out", type=Path, help="an empty folder for workspaces and threads")
+    parser.add_argument("--out", type=Path, help="a folder for workspaces, threads and results")
+    parser.add_argument("--repeat", type=int, default=1, metavar="N", help="attempts of each task")
+    parser.add_argument("--agent", metavar="COMMAND", help="another agent, as a shell command")
+    parser.add_argument("--compare", nargs=2, type=Path, metavar=("A", "B"), help="two folders")
     args = parser.parse_args()
+    if args.compare:
+        print(compare(*map(read_summaries, args.compare)))
+        return
     names = args.only.split(",") if args.only else None
     tasks = [t for t in all_tasks() if names is None or {t.name, t.kind} & set(names)]
     if not tasks:
         parser.error("no task has such a name or kind")
     out = (args.out or Path(tempfile.mkdtemp(prefix="manus-tasks-"))).resolve()
-    results = []
-    for task in tasks:
-        if task.missing:
-            print(f"{task.name}: skipped. {task.missing}", file=sys.stderr)
+    out.mkdir(parents=True, exist_ok=True)
+    record = out / "results.jsonl"
+    results = _read_results(record)
+    done = {(entry.name, entry.repeat) for entry in results}
+    for repeat, task in itertools.product(range(args.repeat), tasks):
+        if task.missing or (task.name, repeat) in done:
+            reason = task.missing or "It has a result."
+            print(f"{task.name}: skipped. {reason}", file=sys.stderr)
             continue
         options = ["--profile", args.profile or task.profile, "--approve", "yolo"]
         options += ["--model", args.model] if args.model else []
-        results.append(attempt(task, out / task.name, options, args.seconds))
-        print(f"{task.name}: {results[-1].failure or 'solved'}", file=sys.stderr)
-    (out / "results.json").write_text(json.dumps([asdict(entry) for entry in results], indent=1))
+        folder = out / (f"{task.name}-{repeat + 1}" if repeat else task.name)
+        shutil.rmtree(folder, ignore_errors=True)  # an attempt that was killed begins again
+        result = attempt(task, folder, options, args.seconds, args.agent or "", repeat)
+        results.append(result)
+        with record.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(asdict(result)) + "\n")
+        print(f"{task.name}: {result.failure or 'solved'}", file=sys.stderr)
     print(table(results))
-    print(f"\nWorkspaces, threads and results.json: {out}")
+    print(f"\nWorkspaces, threads and results.jsonl: {out}")
 
 
 if __name__ == "__main__":
