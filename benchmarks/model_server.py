@@ -31,25 +31,29 @@ RUNS: dict[str, Run] = {}
 _NAME = re.compile(rb"run (\w+) of (\d+) steps, (\d+) ms")
 
 
-def _completion(message: dict[str, Any], reason: str) -> bytes:
+def _completion(message: dict[str, Any], reason: str, read: int) -> bytes:
+    """Return the reply to a request of `read` bytes."""
+    tokens = read // 4  # so that no client takes the request for truncated
     body = {
         "id": "chatcmpl-bench",
         "object": "chat.completion",
         "created": 0,
         "model": "bench",
         "choices": [{"index": 0, "message": message, "finish_reason": reason}],
-        "usage": {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120},
+        "usage": {"prompt_tokens": tokens, "completion_tokens": 20, "total_tokens": tokens + 20},
     }
     return json.dumps(body).encode()
 
 
-def _reply(number: int, steps: int) -> bytes:
+def _reply(number: int, steps: int, read: int) -> bytes:
     if number >= steps:
-        return _completion({"role": "assistant", "content": "done"}, "stop")
+        return _completion({"role": "assistant", "content": "done"}, "stop", read)
     function = {"name": "look", "arguments": json.dumps({"place": f"item {number}"})}
     call = {"id": f"call_{number}", "type": "function", "function": function}
     text = f"I look at item {number} now."
-    return _completion({"role": "assistant", "content": text, "tool_calls": [call]}, "tool_calls")
+    return _completion(
+        {"role": "assistant", "content": text, "tool_calls": [call]}, "tool_calls", read
+    )
 
 
 async def _request(reader: asyncio.StreamReader) -> tuple[str, bytes] | None:
@@ -83,7 +87,7 @@ async def _serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
         run.first, run.last = run.first or now, now
         if latency := int(match[3]):
             await asyncio.sleep(latency / 1000)
-        await _send(writer, _reply(run.served, int(match[2])))
+        await _send(writer, _reply(run.served, int(match[2]), len(body)))
         run.served += 1
         run.replied = time.monotonic()
     writer.close()
