@@ -131,6 +131,16 @@ created, what later steps need to know. If it cannot be done, say why and end wi
 """
 
 
+def unknown_executor(name: str, names: Sequence[str]) -> str:
+    """Return the error of a plan whose step names an executor that does not exist."""
+    return f"There is no executor [{name}]; the executors are: {', '.join(names)}."
+
+
+def replaced_executor(name: str, title: str, other: str) -> str:
+    """Return the warning that another executor carries out a step than the one it names."""
+    return f"There is no executor [{name}]; {other} carries out “{title}”."
+
+
 def changed_meanwhile(path: str) -> str:
     """Return the note on a file that has changed since the step's last call."""
     return f"Note: `{path}` has been changed by somebody else in the meantime. Read it again."

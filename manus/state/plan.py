@@ -274,6 +274,16 @@ def executor_for(step: Step, names: Sequence[str]) -> str:
     return names[0]
 
 
+def unknown_executor(text: str, names: Sequence[str]) -> str:
+    """Return the tag at the start of a step's text if the step names no executor; else empty.
+
+    With a single executor, tags have no meaning.
+    """
+    tags = _TAG.findall(text)
+    is_named = len(names) == 1 or any(_find_executor(tag, names) for tag in tags)
+    return "" if is_named or not _TAG.match(text.lstrip()) else str(tags[0])
+
+
 def _find_executor(tag: str, names: Sequence[str]) -> str | None:
     """Return the executor that a tag names, ignoring case, or None.
 

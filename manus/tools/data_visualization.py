@@ -116,7 +116,7 @@ def _build_job(request: DataVisualizationArgs, workspace: Workspace) -> dict[str
         "spec": request.spec,
         "picture": str(picture),
         "output": workspace.show(picture),
-        "replaces": look_at(picture) is not None,
+        "replaces": [workspace.show(path) for path in (picture, page) if look_at(path)],
     }
 
 
@@ -152,7 +152,7 @@ def _build_observation(
         *result["notes"],
     ]
     if job["replaces"]:
-        lines.append(f"It replaces the earlier file {label}.")
+        lines.append(f"It replaces the earlier {' and '.join(job['replaces'])}.")
     with open_file(Path(job["picture"])) as picture:
         image = base64.b64encode(picture.read()).decode("ascii")
     return Observation("\n".join(lines), (Image(image),))

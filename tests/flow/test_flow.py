@@ -64,7 +64,7 @@ async def test_a_step_goes_to_its_executor_with_the_images(
     flow: ScriptedFlow, subtests: pytest.Subtests
 ) -> None:
     names = ("alpha", "beta", "gamma")
-    flow.plans(makes("[SECOND] alpha", "[nobody] beta", "gamma"))
+    flow.plans(makes("[SECOND] alpha", "[0] then [tester] beta", "gamma"))
     for name in names:
         flow.step(name, succeeds())
     flow.sums_up(text("All."))
@@ -185,3 +185,20 @@ async def test_storage_grows_with_the_steps(flow: ScriptedFlow) -> None:
         saver.conn.execute(stored, {"thread": t}).fetchone()[0] for t in ("six", "twelve")
     )
     assert twelve < 2.5 * six
+
+
+async def test_an_unknown_executor_is_reported_to_planner_and_user(
+    flow: ScriptedFlow, caplog: pytest.LogCaptureFixture
+) -> None:
+    flow.plans(makes("[analyst] count"), makes("[analyst] count", "[second] write"))
+    flow.step("count", succeeds("Two."))
+    flow.step("write", succeeds("Written."))
+    flow.sums_up(text("Done."))
+    outcome = await flow.run()
+    assert outcome.stop_reason == "completed"
+    [_, again] = flow.requests_for(is_planner)
+    problem = "There is no executor [analyst]"
+    assert f"{problem}; the executors are: tester, second." in again.text
+    assert [record.message for record in caplog.records if problem in record.message] == [
+        f"{problem}; tester carries out “[analyst] count”."
+    ]

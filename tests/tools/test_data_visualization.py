@@ -82,7 +82,9 @@ async def test_the_page_renders_offline_and_an_earlier_chart_is_not_replaced(
     again = await _draw(session, "sales.csv", {**BARS, "mark": "point"})
     assert "charts/sales-2.png" in again.text
     named = await _draw(session, "sales.csv", BARS, output="charts/sales-2.html")
-    assert named.text.endswith("It replaces the earlier file charts/sales-2.png.")
+    assert named.text.endswith(
+        "It replaces the earlier charts/sales-2.png and charts/sales-2.html."
+    )
     context = await chromium.new_context(color_scheme="dark", offline=True)
     viewer = await Viewer.open(context, (root / "charts/sales-1.html").as_uri())
     assert await viewer.page.title() == "</script>"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
@@ -22,9 +23,11 @@ from manus.state.closing import without_closings
 from manus.state.errors import BudgetError, PlanError
 from manus.state.flow import FlowState
 from manus.state.messages import ephemeral, last_request, list_calls
-from manus.state.plan import Plan
+from manus.state.plan import Plan, short_title, unknown_executor
 from manus.state.plan_changes import NewStep
 from manus.tools.planning import NAME, PlanningArgs
+
+log = logging.getLogger("manus")
 
 ROLE = "plan"
 
@@ -61,7 +64,11 @@ async def ask_planner(
     messages = await fit_question(active_run, ROLE, system, *history, *notes, question)
     client = active_run.client
     tools = active_run.catalog.schemas()
-    for build in (build_plan, partial(_build_in_order, build_plan)):
+    names = list(executors)
+    for build in (
+        partial(_build_with_known, build_plan, names),
+        partial(_build_in_order, build_plan, names),
+    ):
         try:
             reply = await client.complete(ROLE, messages, tools=tools, tool_choice=choice)
         except BudgetError:
@@ -136,9 +143,32 @@ def _read_call(call: Any, active_run: ActiveRun, build_plan: BuildPlan) -> tuple
         return None, str(error)
 
 
-def _build_in_order(build_plan: BuildPlan, args: PlanningArgs, steps: list[NewStep]) -> Plan:
-    """Build the plan; if its dependencies are invalid, each step depends on the one before it."""
+def _build_with_known(
+    build_plan: BuildPlan, names: list[str], args: PlanningArgs, steps: list[NewStep]
+) -> Plan:
+    """Build the plan.
+
+    Raises:
+        PlanError: a step names an unknown executor, or the plan is invalid.
+    """
+    for step in steps:
+        if tag := unknown_executor(step["text"], names):
+            raise PlanError(prompts.unknown_executor(tag, names))
+    return build_plan(args, steps)
+
+
+def _build_in_order(
+    build_plan: BuildPlan, names: list[str], args: PlanningArgs, steps: list[NewStep]
+) -> Plan:
+    """Build the plan; if its dependencies are invalid, each step depends on the one before it.
+
+    A step with an unknown executor is carried out by the first one, which is logged.
+    """
     try:
-        return build_plan(args, steps)
+        plan = build_plan(args, steps)
     except PlanError:
-        return build_plan(args, [{**step, "depends_on": None} for step in steps])
+        plan = build_plan(args, [{**step, "depends_on": None} for step in steps])
+    for step in plan["steps"]:
+        if tag := unknown_executor(step["text"], names):
+            log.warning(prompts.replaced_executor(tag, short_title(step), names[0]))
+    return plan
