@@ -37,6 +37,7 @@ from manus.threads.thread_id import NEWEST
 if TYPE_CHECKING:
     from manus.graph.outcome import Outcome
     from manus.pages.trace.model import TraceRun
+    from manus.runs.own_commands import OwnCommand
     from manus.threads.base import Store
     from manus.threads.records.inbox import InboxMessage
     from manus.threads.thread_list import Thread
@@ -98,7 +99,8 @@ class Conversation:
         from manus.cli.completion import ChatCompleter
 
         pastes = FoldedPastes()
-        session = request_session(ChatCompleter(_COMMANDS, self._workspace), pastes)
+        own = {name: command.description for name, command in self._own_commands().items()}
+        session = request_session(ChatCompleter(own | _COMMANDS, self._workspace), pastes)
         was_pressed = False
         while True:
             try:
@@ -156,6 +158,9 @@ class Conversation:
             folder = self._workspace if Path(self._workspace).is_dir() else None
             subprocess.run([shell, "-c", line[1:]], cwd=folder, check=False)
         elif line.startswith("/") and name.replace("-", "").isalpha():
+            if name not in _COMMANDS and (own := self._own_commands().get(name)) is not None:
+                self._request(own.expand(rest.strip()), typed=line)
+                return
             if name not in _COMMANDS:
                 raise UsageError(f"Unknown command /{name}; /help lists all commands.")
             handler = getattr(self, f"_on_{name}", None)
@@ -166,24 +171,32 @@ class Conversation:
         else:
             self._request(line)
 
-    def _request(self, text: str) -> None:
-        """Work on a request, or answer the question that the thread is waiting on."""
+    def _own_commands(self) -> dict[str, OwnCommand]:
+        from manus.runs.own_commands import find_own_commands
+
+        return find_own_commands(Path(self._workspace))
+
+    def _request(self, text: str, typed: str = "") -> None:
+        """Work on a request, or answer the question that the thread is waiting on.
+
+        `typed` is what the user has typed, if a command has given the text.
+        """
         stored = self._stored_thread()
         if stored is not None and self._read_outcome(stored).asks_person:
             self._run(resume_thread, replace(self._args, answer=(text,)), self._thread)
             return
         self._leave_plan()
         stored = self._stored_thread()
-        self._start(stored.kind if stored else "agent", text, self._args)
+        self._start(stored.kind if stored else "agent", text, self._args, typed)
 
-    def _start(self, kind: str, text: str, args: RunOptions) -> None:
+    def _start(self, kind: str, text: str, args: RunOptions, typed: str = "") -> None:
         from manus.graph.attachments import find_mentioned_files
 
         files, images = find_mentioned_files(text, self._workspace)
         args = replace(args, thread=self._thread, files=files, images=images)
         # earlier answers may repeat what the agent has read
         is_tainted = any(note.startswith(_EARLIER) for note in self._notes)
-        request = Request("\n\n".join([text, *self._notes]), text, is_tainted)
+        request = Request("\n\n".join([text, *self._notes]), typed or text, is_tainted)
         self._run(start_run, kind, args, request, read_settings())
         self._notes.clear()
 
@@ -230,7 +243,8 @@ class Conversation:
         return with_store(lambda store: read_trace(store, self._thread))
 
     def _on_help(self, _: str) -> None:
-        commands = {f"/{name}": text for name, text in _COMMANDS.items()}
+        own = {name: command.description for name, command in self._own_commands().items()}
+        commands = {f"/{name}": text for name, text in (own | _COMMANDS).items()}
         for name, text in (commands | _OTHER_INPUT).items():
             self._screen.line(f"  {name:<11} {text}")
 

@@ -28,6 +28,7 @@ INSTRUCTIONS = ("AGENTS.md", "CLAUDE.md")
 """Files with a project's instructions for agents; of one folder only the first is followed."""
 FILES = ("manus.toml", ".env")
 SKILL_FOLDERS = (".agents/skills", ".claude/skills")
+COMMAND_FOLDERS = (".agents/commands", ".claude/commands")
 VARIABLE = "MANUS_TRUST"
 _RECORD = "trusted"
 _APPROVED = "approved"
@@ -95,7 +96,8 @@ def _content_hash(folder: Path) -> str:
                 continue
             data = b""
         content_hash.update(f"{name} {len(data)}\n".encode() + data)
-    for path in skill_files(folder):
+    commands = [path for name in COMMAND_FOLDERS for path in (folder / name).glob("*.md")]
+    for path in (*skill_files(folder), *sorted(filter(Path.is_file, commands))):
         content_hash.update(str(path.relative_to(folder)).encode() + path.read_bytes())
     for path in code_files(folder):
         with contextlib.suppress(OSError):  # removed in the meantime

@@ -48,6 +48,35 @@ def test_requests_follow_one_another_on_a_thread(manus: Program, server: Scripte
     assert history.stat().st_mode & 0o777 == 0o600
 
 
+def test_own_commands_are_files(manus: Program, server: ScriptedServer) -> None:
+    project = manus.home / "project"
+    own = manus.home / ".config/manus/commands"
+    for folder in (own, project / ".claude/commands"):
+        folder.mkdir(parents=True)
+    (own / "tidy.md").write_text("# Tidy up\nTidy up everything.\n")
+    (own / "fix.md").write_text("Not this one.")
+    fix = "---\ndescription: Fix an issue\n---\nFix the issue $1 as $ARGUMENTS says."
+    (project / ".claude/commands/fix.md").write_text(fix)
+    server.script(text("Fixed."), text("Tidied."))
+    with manus.terminal("--workspace", "project") as terminal:
+        ask(terminal, "/help", "/fix        Fix an issue")
+        ask(terminal, "/fix 12 soon", "Fixed.")
+        ask(terminal, "/tidy the attic", "Tidied.")
+        ask(terminal, "/exit", "", "")
+        assert terminal.wait() == 0
+    fixed, tidied = user_messages(server)
+    assert fixed == "Fix the issue 12 as 12 soon says."
+    assert tidied == "# Tidy up\nTidy up everything.\n\nthe attic"
+    manus.environment["MANUS_TRUST"] = "0"
+    server.script(text("Other."))
+    with manus.terminal("--workspace", "project") as terminal:
+        terminal.expect("n no")
+        terminal.type("n")
+        terminal.expect_last("> ")
+        ask(terminal, "/fix 1", "Other.")
+    assert user_messages(server) == ["Not this one.\n\n1"]
+
+
 def test_ctrl_c_stops_the_run_and_not_the_conversation(
     manus: Program, server: ScriptedServer
 ) -> None:
