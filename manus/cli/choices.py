@@ -108,12 +108,15 @@ class ChoiceLine:
         return [*parts, ("", "  ")]
 
 
-def ask_yes() -> bool:
+def ask_yes(yes: str = "yes", no: str = "no") -> bool:
     """Ask for yes or no until the answer is one of them; an empty line means no. Blocking.
+
+    `yes` and `no` are what the two mean here.
 
     Other words complete the line that the person was typing when the question came.
     """
-    line = ChoiceLine((YES, NO), default=NO)
+    choices = YES._replace(label=yes), NO._replace(label=no)
+    line = ChoiceLine(choices, default=choices[1])
     with set_aside_typed() as typed:
         try:
             while (answer := line.ask()).lower() not in (*_YES, *_NO):

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from pydantic import SecretStr
 
+from manus.cli.choices import ask_yes
 from manus.cli.local_server import find_local_servers
-from manus.cli.model_check import join_names, list_models
+from manus.cli.model_check import ModelList, join_names, list_models
 from manus.cli.notes import print_note
 from manus.cli.questions import ask_text
 from manus.config.files import make_private_folder, write_atomically
@@ -59,17 +61,10 @@ def ask_settings() -> dict[str, Any]:
         _say(f"  {number}  {choice.title}{_note(choice)}")
     numbers = [str(number) for number in range(1, len(choices) + 1)]
     selected = choices[int(_ask_choice("Number", numbers)) - 1]
-    values: dict[str, Any] = {}
-    address = _ask_address() if selected is _OTHER else selected.address
-    if address:
-        values["base_url"] = address
-    if selected.key:
-        values |= _ask_key(selected)
-    else:
-        values["api_key"] = "none"  # otherwise the key of another server would be sent there
-    name = _ask_model(selected, selected.models or _list_models(selected, values))
+    values, names = _ask_endpoint(selected)
+    name = _ask_model(selected, names)
     values["model"] = f"{selected.provider}:{name}" if selected.provider else name
-    if folder := ask_text("Folder to work in [this folder in a project, else ./workspace]: "):
+    if folder := _ask_folder():
         values["workspace"] = folder
     _say(
         "What needs your approval? auto: what leaves the sandbox; ask: every change; yolo: nothing"
@@ -78,22 +73,51 @@ def ask_settings() -> dict[str, Any]:
     return values
 
 
-def _ask_address() -> str:
-    while not (address := ask_text("Address: ")):
+def _ask_endpoint(choice: Choice) -> tuple[dict[str, Any], Sequence[str]]:
+    """Return the address and key, and the models of the server; ask again if it refuses them."""
+    address = choice.address
+    while True:
+        values: dict[str, Any] = {}
+        if choice is _OTHER:
+            address = _ask_address(address)
+        if address:
+            values["base_url"] = address
+        # without a key of its own, that of another server would be sent there
+        values |= _ask_key(choice) if choice.key else {"api_key": "none"}
+        models = ModelList(choice.models) if choice.models else _list_models(choice, values)
+        if not models.problem:
+            return values, models.names
+        _say(flat(f"Cannot list its models: {models.problem}. {models.remedy}"))
+        if not ask_yes("try again", "keep it"):
+            return values, ()
+
+
+def _ask_address(default: str) -> str:
+    suffix = f" [{default}]" if default else ""
+    while not (address := ask_text(f"Address{suffix}: ") or default):
         _say("Please enter its address, for example http://localhost:8000/v1.")
     return address
 
 
-def _list_models(choice: Choice, values: dict[str, Any]) -> tuple[str, ...]:
-    """Return the models that a compatible server lists; empty if it has no address or fails."""
+def _ask_folder() -> str:
+    """Ask for a folder until it can be created or written to; an empty answer means none."""
+    while folder := ask_text("Folder to work in [this folder in a project, else ./workspace]: "):
+        path = Path(folder).expanduser().absolute()
+        existing = next(each for each in (path, *path.parents) if each.exists())
+        if existing.is_dir() and os.access(existing, os.W_OK | os.X_OK):
+            break
+        _say(f"{existing} is not a folder that you can write to.")
+    return folder
+
+
+def _list_models(choice: Choice, values: dict[str, Any]) -> ModelList:
+    """Return the models that a compatible server lists; none if it has no address."""
     key = values.get("api_key") or os.environ.get(choice.key) or None
     if choice.provider or (key is None and choice is not _OTHER):
-        return ()
-    endpoint = ModelSettings(base_url=values.get("base_url"), api_key=key and SecretStr(key))
-    models = list_models(endpoint)
-    if models.problem:
-        _say(flat(f"Cannot list its models: {models.problem}."))
-    return models.names
+        return ModelList()
+    return list_models(
+        ModelSettings(base_url=values.get("base_url"), api_key=key and SecretStr(key))
+    )
 
 
 def _ask_model(choice: Choice, listed: Sequence[str]) -> str:

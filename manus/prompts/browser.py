@@ -8,7 +8,8 @@ work on it step by step until it is finished.
 
 Before each step you are shown the current page: its address, the open tabs, and the interactive \
 elements in and near the view, each with a number in brackets that you use to act on it. Lines \
-that start with | are text of the page; a * marks what is new since your last look.
+that start with | are text of the page, and a row of a table is one line; a * marks what is new \
+since your last look.
 
 How you work:
 - Only the current page is shown; earlier pages are gone. Write prices, names and addresses that \

@@ -75,7 +75,7 @@ def programs(network: str, hidden: Sequence[str] = (), *, has_servers: bool = Fa
 
     `hidden`: the user's folders that it hides. `has_servers`: a server of the user may be reached.
     """
-    scope = "They run in a sandbox and can write only in the workspace and in temporary folders"
+    scope = "They run in a sandbox and can write only in the workspace and in $TMPDIR"
     rules = f"{scope}{_NETWORK.get(network) or _PROXY + _USER_SERVERS[has_servers]}"
     if not hidden:
         return rules

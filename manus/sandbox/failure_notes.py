@@ -24,12 +24,28 @@ _NOT_SET = (
     "success: nothing was set. Set entries with `git_config`, such as "
     '{"branch.main.remote": "origin", "branch.main.merge": "refs/heads/main"}]'
 )
+_OUTSIDE = re.compile(
+    r"""(?m)(^|[\s'"])(/tmp(/[^/\s:'"]*)?|\.\./?)['"]?: Permission denied"""
+    r"""|Permission denied: '(/tmp(/[^/\s:'"]*)?|\.\./?)'"""
+)
+_OUTSIDE_NOTE = (
+    "\n[this sandbox has no access to /tmp and `..`; write temporary files to $TMPDIR, and run "
+    "programs in the workspace itself]"
+)
 _GIT = re.compile(r"\bgit\b")
 _SETS = re.compile(
     r"\bgit\b.*(?:\s-u\b|--set-upstream|--track|--unset-upstream|\ssubmodule\s|\sconfig\s|\sremote\s)"
 )
 """Commands that also write the configuration, some of which do not report a failure."""
 _CONFIG_ERRORS = ("could not write config file", "could not lock config file")
+
+
+def describe_outside(printed: str) -> str:
+    """Return a note on temporary files, if a program was denied a path around the workspace.
+
+    This is the sandbox without namespaces, in which `/tmp` and the parent folder are the user's.
+    """
+    return _OUTSIDE_NOTE if _OUTSIDE.search(printed) else ""
 
 
 def describe_denials(printed: str) -> str:

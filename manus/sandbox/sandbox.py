@@ -27,7 +27,11 @@ from manus.sandbox.environment.tools import (
     find_rehash_programs,
     find_user_tools,
 )
-from manus.sandbox.failure_notes import describe_denials, describe_incidents
+from manus.sandbox.failure_notes import (
+    describe_denials,
+    describe_incidents,
+    describe_outside,
+)
 from manus.sandbox.git_config import ConfigChange, apply_change
 from manus.sandbox.git_data import mount_read_only, mount_writable
 from manus.sandbox.git_settings import GIT_CONFIG_VARIABLE, copy_git_settings
@@ -246,7 +250,8 @@ class Sandbox:
 
     def describe_failures(self, mark: int, printed: str) -> str:
         """Return notes on requests that failed since a mark, and on exceeded limits."""
-        notes = describe_denials(printed) if self.kind == "bubblewrap" else ""
+        describe = {"bubblewrap": describe_denials, "landlock": describe_outside}.get(self.kind)
+        notes = describe(printed) if describe is not None else ""
         notes += self.limits.take_notice()
         if self._proxy is None:
             return notes

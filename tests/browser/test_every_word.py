@@ -118,7 +118,7 @@ async def test_each_painted_word_is_in_the_text(driver: Driver, page: str) -> No
         ("a calendar", '"30" [2026-11-30]'),
         ("a calendar", 'button "Choose a month" shows "Nov 2026"'),
         ("markers of a map", 'button "Marker" [Berlin]'),
-        ("a sorted table", "(grid of 1200 rows)"),
+        ("a sorted table", "(grid of 1200 rows, with the header)"),
         ("a sorted table", '"Age" (sorted ascending)'),
         ("a sorted table", "City (sorted descending)"),
         ("a card in a link", 'link "Great tea from Darjeeling"\n'),

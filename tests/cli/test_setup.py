@@ -75,6 +75,7 @@ def test_a_server_on_this_machine_is_offered_in_one_key(
         terminal.expect_last("> say hello")
         terminal.type("\r")
         terminal.expect("Finished")
+        terminal.expect_last("> ")
         terminal.type("\x04")
         assert terminal.wait() == 0
     assert kept(bare) == {"model": "tiny", "base_url": server.base_url, "api_key": "none"}
@@ -108,6 +109,30 @@ def test_a_key_is_stored_and_other_settings_stay(bare: Program, server: Scripted
     model = {"model": "scripted", "base_url": server.base_url, "api_key": "sk-secret"}
     assert kept(bare) == {"max_steps": 7, **model, "approve": {"allow": ["bash"], "mode": "auto"}}
     assert file.read_text().startswith("# mine\n")
+
+
+def test_a_mistake_is_reported_where_it_is_made(bare: Program, server: ScriptedServer) -> None:
+    server.script(*READY)
+    with bare.terminal("setup") as terminal:
+        for question, answer in (
+            ("Number [1]:", "4\r"),
+            ("Address:", "http://127.0.0.1:9/v1\r"),
+            ("yourself):", "\r"),
+            ("y try again  n keep it", "y"),
+            ("Address [http://127.0.0.1:9/v1]:", f"{server.base_url}\r"),
+            ("yourself):", "\r"),
+            ("Model [scripted]:", "\r"),
+            ("workspace]:", "/dev/null/work\r"),
+            ("is not a folder that you can write to.", ""),
+            ("workspace]:", "~/work\r"),
+            ("[auto]:", "\r"),
+        ):
+            terminal.expect(question)
+            terminal.type(answer)
+        assert terminal.wait() == 0, terminal.text
+    assert "cannot be reached" in terminal.text
+    assert kept(bare)["base_url"] == server.base_url
+    assert kept(bare)["workspace"] == "~/work"
 
 
 def test_neither_address_nor_model_may_be_empty(bare: Program, server: ScriptedServer) -> None:

@@ -143,6 +143,27 @@ async def test_the_users_toolchains_are_visible_without_their_keys(
     assert (cargo / "bin" / "hello").read_text().endswith("First\n")
 
 
+@pytest.mark.sandboxes("landlock")
+@pytest.mark.parametrize(
+    ("command", "is_explained"),
+    [
+        ("cp -a . /tmp/orig", True),
+        ("ls ..", True),
+        ("""python3 -c "open('/tmp/x', 'w')\"""", True),
+        ("touch $TMPDIR/x", False),
+        ("ls /root/x", False),
+        ("echo /tmp/a/b: Permission denied; false", False),
+    ],
+)
+async def test_a_refusal_around_the_workspace_names_the_temporary_folder(
+    tmp_path: Path, command: str, is_explained: bool
+) -> None:
+    session = session_in(tmp_path / "project")
+    output = await Bash(session=session).observe(command=command)
+    await session.close()
+    assert ("$TMPDIR" in output.text) is is_explained
+
+
 @pytest.fixture
 async def limited(tmp_path: Path) -> AsyncIterator[Session]:
     limits = SandboxSettings(memory_megabytes=200, processes=30, file_megabytes=1)

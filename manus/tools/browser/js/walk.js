@@ -252,7 +252,7 @@
     const outerLine = line;
     if (isSingleRow(el)) line = ++lineCount;
     const rows = Number(el.getAttribute("aria-rowcount"));
-    if (rows > 0 && !inside && place === "view") { flush(); buffer = `(${roleOf(el)} of ${rows} rows)`; flush(); }
+    if (rows > 0 && !inside && place === "view") { flush(); buffer = `(${roleOf(el)} of ${rows} rows, with the header)`; flush(); }
     scrollArea(el, style, rect, place);
     const isShape = !inside && isInDrawing(el);
     const isArea = items.length > 0 && items.at(-1).id !== undefined && items.at(-1).id === store.ids.get(el);
