@@ -17,6 +17,8 @@ from manus.config.settings import Settings, load_settings
 from scripts.import_openmanus import translate
 from tests.cli.program import Result
 
+pytestmark = pytest.mark.exhaustive
+
 _SCRIPT = Path(__file__).parents[1] / "scripts" / "import_openmanus.py"
 _CONFIG = """\
 [llm]

@@ -77,6 +77,7 @@ def run_python(python: Path, folder: Path, *arguments: str) -> subprocess.Comple
     )
 
 
+@pytest.mark.exhaustive
 def test_it_works_next_to_a_users_own_modules(python: Path, tmp_path: Path) -> None:
     for name in USERS_MODULES:
         (tmp_path / f"{name}.py").write_text('MINE = "the user\'s"\n')
@@ -99,6 +100,7 @@ def test_it_contains_only_the_package(checkout: Path, python: Path) -> None:
     assert not [path for path in files if path.suffix == ".sqlite"]
 
 
+@pytest.mark.exhaustive
 def test_an_unpacked_zip_is_imported_as_it_is(checkout: Path) -> None:
     script = "import manus.graph; print(manus.graph.build_agent().name)"
     output = run_python(

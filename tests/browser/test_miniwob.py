@@ -12,6 +12,7 @@ from benchmarks.miniwob.pages import PagesMissingError, find_pages, serve
 from benchmarks.miniwob.solvers import SOLVERS
 from benchmarks.miniwob.solvers.unsolved import UNSOLVED
 from tests.browser.driver import Driver
+from tests.helpers.exhaustive import sample
 
 PAGES = (
     pytest.param("book-flight", marks=pytest.mark.exhaustive),  # much longer than the others
@@ -41,7 +42,7 @@ def pages() -> Iterator[str]:
 
 
 @pytest.mark.asyncio(loop_scope="session")
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", sample(PAGES, 3))
 async def test_a_page_is_solved_with_observations_and_actions_only(
     page: str, pages: str, driver: Driver
 ) -> None:

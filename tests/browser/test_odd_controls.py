@@ -7,6 +7,7 @@ from tests.browser.conftest import NewDriver
 from tests.browser.driver import Driver
 from tests.browser.site import Answer, Site
 from tests.browser.test_files import pdf
+from tests.helpers.exhaustive import sample
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -37,7 +38,7 @@ LABELS = {
 }
 
 
-@pytest.mark.parametrize("hiding", HIDDEN)
+@pytest.mark.parametrize("hiding", sample(HIDDEN, 4))
 async def test_a_hidden_checkbox_with_a_drawn_box_is_checked(
     driver: Driver, subtests: pytest.Subtests, hiding: str
 ) -> None:

@@ -8,6 +8,8 @@ import pytest
 
 from tests.cli.program import Program
 
+pytestmark = pytest.mark.exhaustive
+
 # without some packages, as in an installation without extras
 WITHOUT = """
 import sys

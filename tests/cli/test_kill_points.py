@@ -70,7 +70,9 @@ def commits(trace: Path) -> list[int]:
     return numbers
 
 
-@pytest.mark.parametrize(("command", "every"), [("run", 2), ("flow", 8)])
+@pytest.mark.parametrize(
+    ("command", "every"), [("run", 2), pytest.param("flow", 8, marks=pytest.mark.exhaustive)]
+)
 async def test_a_run(
     manus: Program,
     server: ScriptedServer,

@@ -10,7 +10,7 @@ import pytest
 
 from tests.helpers.child import ROOT
 
-pytestmark = pytest.mark.sandboxed
+pytestmark = [pytest.mark.sandboxed, pytest.mark.exhaustive]
 
 _MOUNT = 'mount --bind "$HOME" "$HOME" && mount -o remount,ro,bind "$HOME" && exec "$@"'
 

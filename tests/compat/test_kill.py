@@ -5,6 +5,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.exhaustive
+
 PROGRAM = '''
 import os, signal, sys
 from pathlib import Path

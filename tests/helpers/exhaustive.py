@@ -2,9 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 import pytest
 
 from tests.helpers.sandboxes import default_kind
+
+
+def sample(rows: Iterable[Any], every: int) -> list[Any]:
+    """Return the rows of a table as parameters, most of them marked `exhaustive`.
+
+    One of `every` rows runs always, the first among them.
+    """
+    parameters = []
+    for number, row in enumerate(rows):
+        marks = pytest.mark.exhaustive if number % every else ()
+        parameters.append(pytest.param(row, marks=marks))
+    return parameters
 
 
 def is_exhaustive(item: pytest.Item) -> bool:

@@ -9,6 +9,7 @@ import shutil
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -32,7 +33,12 @@ STATUSES = {
 }
 
 
-@pytest.fixture(params=STORES, ids=lambda path: path.name.removesuffix(".tar.xz"))
+def _as_param(path: Path) -> Any:
+    """Return a store as a parameter: those in PostgreSQL run only with `--exhaustive`."""
+    return pytest.param(path, marks=pytest.mark.exhaustive) if "postgres" in path.name else path
+
+
+@pytest.fixture(params=map(_as_param, STORES), ids=lambda path: path.name.removesuffix(".tar.xz"))
 def old(request: pytest.FixtureRequest, server: ScriptedServer) -> Iterator[Program]:
     """Provide the program in the home folder of an earlier release."""
     version, _, kind = request.param.name.removesuffix(".tar.xz").rpartition("-")
