@@ -404,3 +404,24 @@ async def test_a_run_from_an_earlier_checkpoint_restores_the_files_on_request(
     assert event["is_recorded"] is False
     assert event["text"].startswith("Files were not restored: this machine has no record")
     assert files(agent.workspace) == {"mine.txt"}
+
+
+async def test_deleted_files_are_named_at_the_end(
+    agent: ScriptedAgent, store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    root = agent.workspace
+    (root / "src").mkdir(parents=True)
+    for name in ("src/a.py", "src/b.py", "kept.txt", "moved.txt"):
+        (root / name).write_text(name)
+    await agent.run(
+        bash("echo 1 > own.txt; mv moved.txt new.txt"),
+        bash("rm -r src own.txt; echo 2 > kept.txt"),
+        text("Done."),
+    )
+    assert "Deleted by the run: src/a.py, src/b.py." in caplog.text
+    assert "`manus rewind t --to STEP` brings them back" in caplog.text
+    caplog.clear()
+    await agent.run(bash("echo 3 > kept.txt"), text("Done."))
+    assert "Deleted" not in caplog.text
+    await rewind(store, "t", to=0)
+    assert (root / "src/a.py").read_text() == "src/a.py"

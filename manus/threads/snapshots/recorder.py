@@ -158,6 +158,21 @@ class SnapshotRecorder:
                 log.info("%s", error)
                 return []
 
+    def deletions_by_agent(self, start: str, end: str) -> list[str]:
+        """Return the files of snapshot `start` that the thread's calls deleted up to `end`.
+
+        Blocking. A file that was moved is not deleted. Empty as for `changes_by_agent`.
+        """
+        changed = self.changes_by_agent(start, end)
+        with self._lock:
+            store = self._open()
+            if store is None or not changed:
+                return []
+            before, after = (store.read_tree(snapshot).entries for snapshot in (start, end))
+        new = {entry.object for path, entry in after.items() if path not in before}
+        gone = [path for path in changed if path in before and path not in after]
+        return [path for path in gone if before[path].object not in new]
+
     def _list_changes(self, store: SnapshotStore, start: str, end: str) -> list[str]:
         paths: dict[str, None] = {}
         for snapshot in store.chain(start, end):

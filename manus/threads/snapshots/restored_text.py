@@ -42,6 +42,14 @@ def describe_unrecorded(names: Sequence[str]) -> str:
     return f"Changed, but not recorded, so a rewind cannot restore it: {join_names(names)}."
 
 
+def describe_deleted(names: Sequence[str], thread_id: str) -> str:
+    """Return a sentence about files that a run has deleted, with the command to restore them."""
+    return (
+        f"Deleted by the run: {join_names(names)}. `manus history {thread_id}` lists the steps, "
+        f"and `manus rewind {thread_id} --to STEP` brings them back."
+    )
+
+
 def describe_effects(outside_effects: Sequence[object]) -> Iterator[str]:
     """Yield a sentence about the effects of calls that were not undone."""
     if not outside_effects:

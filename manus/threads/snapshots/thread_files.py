@@ -10,7 +10,7 @@ from pathlib import Path
 
 from manus.threads.snapshots.objects import make_ref
 from manus.threads.snapshots.recorder import SnapshotRecorder
-from manus.threads.snapshots.restored_text import describe_unrecorded
+from manus.threads.snapshots.restored_text import describe_deleted, describe_unrecorded
 from manus.threads.snapshots.rewinding import RestoredFiles, restore_snapshot
 from manus.threads.snapshots.write_log import open_write_log
 from manus.workspace.safe_open import observe_writes
@@ -40,6 +40,8 @@ class ThreadFiles:
         self._is_head_loaded = False
         self.writes = open_write_log(recorder.folder, self._ref)
         """The changes by calls and programs of the thread that are not in a snapshot yet."""
+        self._start = ""
+        """Id of the snapshot before the first call of the run."""
         self._unrecorded: dict[str, None] = {}
         self._lock = asyncio.Lock()
 
@@ -64,6 +66,7 @@ class ThreadFiles:
         async with self._lock:
             if paths or self.writes or not self._recorder.is_current(self.head):
                 await self._take("", paths)  # contains everything that the call may change
+        self._start = self._start or self.head
         if paths:
             await asyncio.to_thread(self.writes.note_all, paths)
         with ExitStack() as stack:
@@ -124,8 +127,18 @@ class ThreadFiles:
         async with self._lock:
             if self.writes:
                 await self._take("the end of a run", ())
+            await self._report_deletions()
             await asyncio.to_thread(self._recorder.close)
             await asyncio.to_thread(self.writes.close)
+
+    async def _report_deletions(self) -> None:
+        """Report which files of before the run its calls have deleted, and what restores them."""
+        if self._start in ("", self.head):
+            return
+        find = self._recorder.deletions_by_agent
+        if deleted := await asyncio.to_thread(find, self._start, self.head):
+            self._recorder.notify(describe_deleted(deleted, self._thread_id))
+        self._start = ""
 
     async def _load_head(self) -> str:
         if not self._is_head_loaded:
