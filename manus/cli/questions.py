@@ -127,8 +127,10 @@ def _ask_or_empty(question: str) -> str:
 
 async def ask_for_more_steps(screen: Screen, steps: int) -> bool:
     """Ask whether a run that reached its step limit may take `steps` more."""
+    from manus.prompts.formatting import count
+
     screen.release()
-    more = YES._replace(label=f"{steps} more steps")
+    more = YES._replace(label=count(steps, "more step"))
     try:
         answer = await ChoiceLine((more, NO), default=more).ask_async()
     except EOFError:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -124,20 +123,6 @@ def is_over(snapshot: StateSnapshot) -> bool:
 def is_for_model_server(interrupt: Interrupt) -> bool:
     """Return whether a run waits for its model server rather than for an answer."""
     return isinstance(interrupt.value, dict) and interrupt.value.get("kind") == "model"
-
-
-def draft_change(interrupt: Interrupt) -> str:
-    """Return an `edit` answer for the user to change, or an empty string if there is none.
-
-    It has the arguments of a call as JSON, or the steps of a plan, one per line.
-    """
-    value = interrupt.value if isinstance(interrupt.value, dict) else {}
-    if value.get("kind") == "plan":
-        steps = [step["text"] for step in value["plan"]["steps"]]
-        return "\n".join(["edit", *steps])
-    if value.get("kind") == "approve":
-        return f"edit {json.dumps(value['action_requests'][0]['args'], ensure_ascii=False)}"
-    return ""
 
 
 def get_subject(interrupt: Interrupt) -> str:

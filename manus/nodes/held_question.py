@@ -39,7 +39,7 @@ async def ask_about_held_files(session: Session) -> None:
             APPROVE,
             _NAME,
             {"files": list(files)},
-            text,
+            f"{text} Answer `yes` or `no`.",
             ["approve", "reject"],
             call="",
             subject=text,

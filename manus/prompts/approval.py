@@ -45,7 +45,7 @@ def held_files(texts: Mapping[str, str], problem: str) -> str:
         f"{before}May these files be in your workspace? The run's programs have written them, and "
         "your editor, shell or git would start what they contain, so they were taken out.\n"
         + "\n".join(blocks)
-        + "\nAnswer `yes`, or `no` (`manus held` brings them back later)."
+        + "\nAfter a no, `manus held` brings them back later."
     )
 
 

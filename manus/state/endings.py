@@ -52,7 +52,7 @@ ENDINGS: dict[StopReason, Ending] = {
     "completed": _DONE._replace(why="every step of the plan is done", nodes=()),
     "max_steps": _STOPPED._replace(
         label="step limit",
-        headline="Stopped at the step limit",
+        headline="Out of steps",
         why="the maximum number of steps was reached",
         hooks_continue=False,
         failure="the executor ran out of steps",
@@ -60,7 +60,7 @@ ENDINGS: dict[StopReason, Ending] = {
     ),
     "budget": _STOPPED._replace(
         label="budget",
-        headline="Stopped: a budget is used up",
+        headline="Out of budget",
         why="a limit was reached",
         nodes=("think", "stuck_check"),
         hooks_continue=False,
@@ -69,7 +69,7 @@ ENDINGS: dict[StopReason, Ending] = {
     ),
     "stuck": _STOPPED._replace(
         label="stuck",
-        headline="Stopped: stuck in a loop",
+        headline="Stuck in a loop",
         why="the agent repeated itself without progress",
         failure="the executor was stuck in a loop",
         note="Terminated: The run was stuck in a loop and did not leave it",

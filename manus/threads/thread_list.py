@@ -6,11 +6,11 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from manus.state.endings import DAMAGED, WAITING, get_ending
+from manus.state.endings import DAMAGED, RUNNING, UNFINISHED, WAITING, get_ending
 from manus.state.errors import StorageError, ThreadBusyError, UsageError
 from manus.threads.base import read_id_time
 from manus.threads.history import COMPACTED, checkpoint_time, is_waiting
@@ -108,6 +108,15 @@ async def describe_damaged(store: Store, thread_id: str) -> Thread:
         status=DAMAGED,
         updated=read_id_time(stored.newest),
     )
+
+
+async def add_worker(store: Store, thread: Thread) -> Thread:
+    """Return a thread with the process that works on it, if there is one."""
+    may_run = thread.status in (UNFINISHED.label, WAITING.label)
+    if not (may_run and await is_being_worked_on(store, thread.thread_id)):
+        return thread
+    worker = (await store.holders([thread.thread_id])).get(thread.thread_id)
+    return replace(thread, status=RUNNING, worker=worker)
 
 
 async def get_thread(store: Store, prefix: str) -> Thread:

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.cli.program import Program
+from tests.safety.test_held import PLANT
 from tests.server import Call, ScriptedServer, call, text
 
 KEYS = "  y yes  n no  r this run  a always here  e edit  Tab reason  Ctrl-D later"
@@ -100,3 +101,15 @@ def test_an_edit_opens_the_editor(
         assert terminal.wait() == 0, terminal.text
     [result] = server.requests[-1].tool_results.values()
     assert printed in result.splitlines()
+
+
+@pytest.mark.sandboxed
+def test_a_key_answers_the_question_about_held_files(
+    manus: Program, server: ScriptedServer
+) -> None:
+    server.script(call("bash", command=PLANT), text("Done."))
+    with manus.terminal("run", "set it up") as terminal:
+        terminal.expect_last("  y yes  n no  Tab reason  Ctrl-D later")
+        assert "Answer `yes`" not in terminal.text
+        terminal.type("y")
+        assert terminal.wait() == 0, terminal.text

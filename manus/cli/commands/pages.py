@@ -27,7 +27,10 @@ _port = click.option(
 @click.option("-o", "--output", metavar="FILE", help="Same as FILE.")
 @click.option("--open", "show", is_flag=True, help="Open it in the browser.")
 def report(thread: str, file: str | None, output: str | None, show: bool) -> int:
-    """Write a thread as one HTML page, to THREAD.html or FILE (- for stdout)."""
+    """Write a thread as one HTML page.
+
+    FILE is THREAD.html by default; - is stdout.
+    """
     from manus.cli.settings import with_store
     from manus.config.files import is_regular, write_atomically
     from manus.state.errors import UsageError

@@ -11,7 +11,6 @@ import click
 
 from manus.cli.notes import print_note
 from manus.cli.options import COUNT, parse_age, thread_argument, thread_id
-from manus.state.endings import RUNNING, UNFINISHED, WAITING
 
 if TYPE_CHECKING:
     from manus.config.settings import Settings
@@ -113,24 +112,15 @@ async def _complete(
     store: Store, thread_id: str, thread: Thread | StorageError | None
 ) -> Thread | None:
     """Return a thread with the process that works on it."""
-    from dataclasses import replace
-
     from manus.state.errors import StorageError
-    from manus.threads.thread_list import describe_damaged, is_being_worked_on
+    from manus.threads.thread_list import add_worker, describe_damaged
 
     if isinstance(thread, StorageError):  # a damaged thread must not hide the others
         print_note(
             f"The thread {thread_id} is damaged: `manus threads --delete` removes it. {thread}"
         )
         return await describe_damaged(store, thread_id)
-    if thread is None:
-        return None
-    if thread.status in (UNFINISHED.label, WAITING.label) and await is_being_worked_on(
-        store, thread_id
-    ):
-        worker = (await store.holders([thread_id])).get(thread_id)
-        return replace(thread, status=RUNNING, worker=worker)
-    return thread
+    return None if thread is None else await add_worker(store, thread)
 
 
 def _print_table(threads: list[Thread], sizes: Mapping[str, int]) -> None:

@@ -31,7 +31,7 @@ _MAX_NAMES = 8
     "the messages of each agent, a line each. [default: zip]",
 )
 def export(thread: str, file: Path, files: bool, form: str) -> int:
-    """Write a thread to a file: for another machine, or as a trajectory.
+    """Write a thread to a file, to move it or to analyze it.
 
     API keys, other secrets of this machine and files that contain one are omitted, as are unread
     messages.

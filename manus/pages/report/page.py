@@ -19,7 +19,7 @@ from rich.filesize import decimal
 
 from manus.pages.report.edits import find_edit
 from manus.pages.report.files import ChangedFile, find_changed_files, locate_file
-from manus.pages.trace.model import Stage, TraceRun
+from manus.pages.trace.model import Stage, TraceRun, omit_old_steps, split_at_messages
 from manus.prompts import formatting
 from manus.prompts.markdown import prose
 from manus.state.endings import WAITING, get_ending
@@ -30,6 +30,14 @@ _MAX_TEXT = 20_000
 """Characters. Longer texts are cut in the middle."""
 _MIN_BAR_WIDTH = 0.2
 """Percent of the timeline's width."""
+DECISIONS = {
+    "yes": "Yes",
+    "run": "Yes, for this run",
+    "web": "Yes, anything to the web in this run",
+    "always": "Always in this folder",
+    "no": "No",
+}
+"""Answers to a question about a call, in words for a person."""
 _TAG = re.compile(r"^\[[\w-]+\]\s*")
 
 
@@ -118,6 +126,8 @@ def render_page(
         reports.append(RunReport(f"r{run.number}", run, Clock(run), files, files_note))
     variables["runs"] = reports
     variables["locate"] = lambda run: partial(locate_file, run, is_live=is_live)
+    if kind == "ui":
+        omit_old_steps(runs, variables["window"])
     template = environment().get_template(f"{kind}.html")
     return template.render(variables, style=style, script=script, policy=policy), policy
 
@@ -158,6 +168,7 @@ def environment() -> Environment:
     for name in ("span", "moment", "first_line", "main_argument", "gist"):
         templates.filters[name] = getattr(formatting, name)
     templates.filters.update(cut=cut, prose=prose, size=decimal, counted=formatting.count)
+    templates.filters.update(date=_short_date, answer=describe_answer, split=split_at_messages)
     templates.filters.update(json=_as_json, tokens=_tokens, total=sum_tokens, edit=find_edit)
     templates.globals.update(
         state=state, reason=reason, stage_name=stage_name, now=partial(datetime.now, UTC)
@@ -185,6 +196,10 @@ def _as_json(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
+def _short_date(when: datetime) -> str:
+    return when.astimezone().strftime("%d %b %H:%M")
+
+
 def _tokens(used: RoleUsage) -> str:
     input_text = f"{used['input_tokens']:,} in{formatting.cache_in_words(used)}"
     return f"{input_text}, {used['output_tokens']:,} out"
@@ -208,6 +223,13 @@ def reason(run: TraceRun) -> str:
     if not stop_reason:
         return ""
     return f"{get_ending(stop_reason, success=run.success).why} ({stop_reason})"
+
+
+def describe_answer(answer: Any) -> str:
+    """Return the answer to a question in words for a person."""
+    if not isinstance(answer, str):
+        return _as_json(answer)
+    return "Edited" if answer.startswith("edit") else DECISIONS.get(answer, answer)
 
 
 def stage_name(stage: Stage) -> str:

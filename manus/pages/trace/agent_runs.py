@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from langgraph.types import Interrupt
 
 from manus.calls.result import Image
-from manus.graph.outcome import format_question
+from manus.graph.outcome import get_subject
 from manus.models.tokens import cache_tokens
 from manus.pages.trace.model import Interval, Notice, TraceCall, TraceRun, TraceStep
 from manus.prompts.formatting import LOOP_MEASURES, count, span
@@ -19,7 +19,7 @@ from manus.state.closing import is_closing
 from manus.state.messages import STEER, get_text, list_calls
 from manus.state.plan_changes import fold_plans
 from manus.state.usage import NOTHING_USED, RoleUsage, sum_tokens, sum_usage
-from manus.threads.history import INTERRUPT, Children, Superstep
+from manus.threads.history import INTERRUPT, RESUME, Children, Superstep
 from manus.threads.spending import TAKEN_BACK
 
 
@@ -230,14 +230,24 @@ def message_notice(superstep: Superstep, message: BaseMessage) -> Notice:
 
 
 def questions(superstep: Superstep) -> list[Notice]:
-    """Return the questions that paused the run."""
-    texts = {}
-    for write in superstep.writes_to(INTERRUPT):
-        for interrupt in write:
+    """Return the questions that paused the run, with their answers."""
+    answers = {}
+    for task, channel, value in superstep.writes:
+        if channel == RESUME and value:
+            answers[task] = value[-1] if isinstance(value, list) else value
+    notices = {}
+    for task, channel, value in superstep.writes:
+        for interrupt in value if channel == INTERRUPT else ():
             if isinstance(interrupt, Interrupt):
-                texts[interrupt.id] = format_question(interrupt)
-    title = "The run waited for an answer"
-    return [Notice("question", title, text, superstep.started_at) for text in texts.values()]
+                notice = Notice(
+                    "question",
+                    "The run waited for an answer",
+                    get_subject(interrupt),
+                    superstep.started_at,
+                    answer=answers.get(task),
+                )
+                notices[interrupt.id] = notice
+    return list(notices.values())
 
 
 def _compaction_notice(compaction: dict[str, Any], superstep: Superstep) -> Notice:

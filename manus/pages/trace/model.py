@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
@@ -23,6 +24,13 @@ class Notice:
     at: datetime | None = None
     message_id: str = ""
     """Id of the user message that it is about."""
+    answer: Any = None
+    """The answer to a question; None if it is open."""
+
+    @property
+    def is_said(self) -> bool:
+        """Return whether a person said it: a message, or the answer to a question."""
+        return self.kind in ("message", "answer") or self.answer is not None
 
 
 @dataclass(slots=True)
@@ -81,6 +89,10 @@ class TraceRun:
     max_steps: int | None = None
     images: list[Image] = field(default_factory=list)
     steps: list[TraceStep] = field(default_factory=list)
+    omitted: int = 0
+    """Number of its first steps that `omit_old_steps` removed."""
+    window: int = 0
+    """Newest steps of the thread to keep, so that none of this run is omitted."""
     stages: list[Stage] = field(default_factory=list)
     """What a flow did, in order; empty for an agent."""
     notices: list[Notice] = field(default_factory=list)
@@ -127,7 +139,7 @@ class TraceRun:
     def step_count(self) -> int:
         """Its steps, counted as on the command line: those of an agent, or of a flow's plan."""
         if self.kind == "agent":
-            return len(self.steps)
+            return self.omitted + len(self.steps)
         plan = self.plan or {}
         return len(plan.get("steps", [])) + len(plan.get("dropped", []))
 
@@ -157,3 +169,34 @@ class Stage:
     run: TraceRun | None = None
     plan: dict[str, Any] | None = None
     """The plan after the planner's turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Consecutive steps of a run, and what a person said right before them."""
+
+    said: list[Notice]
+    steps: list[TraceStep]
+
+
+def split_at_messages(run: TraceRun) -> list[Stretch]:
+    """Return the steps of a run, split wherever a person said something."""
+    stretches = [Stretch([notice for notice in run.notices if notice.is_said], [])]
+    for step in run.steps:
+        stretches[-1].steps.append(step)
+        if said := [notice for notice in step.notices if notice.is_said]:
+            stretches.append(Stretch(said, []))
+    return stretches
+
+
+def omit_old_steps(runs: Sequence[TraceRun], window: int) -> None:
+    """Keep the newest steps of a thread, and what a person said in the others."""
+    newer = 0
+    for run in reversed([agent for entire in runs for agent in entire.agents]):
+        kept = max(min(len(run.steps), window - newer), 0)
+        newer += len(run.steps)
+        run.window = newer
+        run.omitted = len(run.steps) - kept
+        for step in run.steps[: run.omitted]:
+            run.notices += [notice for notice in step.notices if notice.is_said]
+        run.steps = run.steps[run.omitted :]

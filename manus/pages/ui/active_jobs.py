@@ -23,7 +23,7 @@ from manus.tools.browser.state import take_picture
 log = logging.getLogger("manus.pages.ui")
 
 LiveEvent = dict[str, Any]
-"""A `kind` (`says`, `thinks`, `call`, `work`, `done`, `problem`) and a `text`."""
+"""A `kind` (`says`, `thinks`, `plans`, `call`, `work`, `done`, `problem`) and a `text`."""
 
 
 class ActiveJobs:
@@ -37,6 +37,14 @@ class ActiveJobs:
         self._listeners: dict[str, set[asyncio.Queue[LiveEvent]]] = {}
         self.problems: dict[str, str] = {}
         """Why the newest run of a thread failed, if its state does not show it."""
+        self.starting: dict[str, str] = {}
+        """Requests of runs that have not yet stored it."""
+        self.stopped: set[str] = set()
+        """Threads whose newest run was stopped here."""
+
+    def __contains__(self, thread: str) -> bool:
+        """Return whether a run is in progress or waits here."""
+        return thread in self._tasks
 
     def is_at_work(self, thread: str) -> bool:
         """Return whether a run is in progress here and not waiting for an answer."""
@@ -46,8 +54,10 @@ class ActiveJobs:
         """Return whether a run waits here for an answer."""
         return thread in self._answers
 
-    async def start(self, thread: str, prepare: Callable[[], Awaitable[Job]]) -> None:
-        """Prepare a job and start a task for it.
+    async def start(
+        self, thread: str, prepare: Callable[[], Awaitable[Job]], request: str = ""
+    ) -> None:
+        """Prepare a job and start a task for it; show its request until the thread has it.
 
         Raises:
             ManusError: the job cannot be prepared, or the thread is in use.
@@ -58,6 +68,9 @@ class ActiveJobs:
             await resources.enter_async_context(self._store.hold(thread))
             job = await prepare()
             self.problems.pop(thread, None)
+            self.stopped.discard(thread)
+            if request:
+                self.starting[thread] = request
             self._jobs[thread] = job
             self._tasks[thread] = asyncio.create_task(self._work(job, resources.pop_all()))
             await asyncio.sleep(0)  # a task cancelled before its start never releases
@@ -74,6 +87,7 @@ class ActiveJobs:
         """Stop the run of a thread cleanly, so that it can be resumed."""
         task = self._tasks.get(thread)
         if task is not None:
+            self.stopped.add(thread)
             task.cancel()
             await asyncio.wait({task})
 
@@ -120,11 +134,16 @@ class ActiveJobs:
         finally:
             del self._tasks[thread], self._jobs[thread]
             self._answers.pop(thread, None)
+            self.starting.pop(thread, None)
             self._send(thread, {"kind": "done"})
 
     async def _show(self, thread: str, mode: str, data: Any) -> None:
-        if mode == "messages":
-            for text_id, kind, name, text in text_chunks(*data, "think", "plan", "summarize"):
+        if self.starting.pop(thread, None):
+            self._send(thread, {"kind": "done"})
+        if mode == "messages" and data[1].get("langgraph_node") == "plan":
+            self._send(thread, {"of": "plan", "kind": "plans", "text": ""})
+        elif mode == "messages":
+            for text_id, kind, name, text in text_chunks(*data, "think", "summarize"):
                 self._send(thread, {"of": text_id, "kind": kind, "name": name, "text": text})
         else:
             for item in _live_events(data):

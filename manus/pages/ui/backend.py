@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import hashlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
@@ -15,8 +14,9 @@ from langgraph.types import Interrupt
 from manus.config.run_settings import resolve_settings
 from manus.config.settings import Settings
 from manus.graph.attachments import build_input, keep_upload
-from manus.graph.outcome import draft_change, get_subject, is_for_model_server
-from manus.pages.report.page import render_page
+from manus.graph.outcome import get_subject, is_for_model_server
+from manus.graph.profiles import all_profiles
+from manus.pages.report.page import DECISIONS, render_page
 from manus.pages.trace.model import TraceRun
 from manus.pages.trace.reading import read_trace
 from manus.pages.ui.active_jobs import ActiveJobs
@@ -35,30 +35,30 @@ from manus.runs.rewind_text import describe_rewound
 from manus.runs.time_travel import rewind_to_checkpoint
 from manus.sandbox.availability import describe_sandbox
 from manus.sandbox.environment.report import report_tools
+from manus.state.endings import RUNNING
 from manus.state.errors import StorageError, ToolError, UsageError
 from manus.state.request import Request, typed_request
 from manus.threads.base import Store
+from manus.threads.deletion import delete_thread
 from manus.threads.history import read_fingerprint
 from manus.threads.records.inbox import InboxMessage
 from manus.threads.serializer import DecodedValues
-from manus.threads.thread_list import Thread, is_being_worked_on, read_thread
+from manus.threads.thread_list import (
+    Thread,
+    add_worker,
+    describe_damaged,
+    is_being_worked_on,
+    read_thread,
+    read_threads,
+)
 from manus.workspace.text_files import image_type, read_file
 from manus.workspace.workspace import Workspace
 
 _TRUST = "trust"
 """Id of the question whether to trust the files in the folder."""
-_MAX_LISTED = 40
+_MAX_LISTED = 100
 """Threads."""
-_CHOICES = {
-    "approve": {
-        "yes": "Yes",
-        "run": "Yes, for this run",
-        "always": "Always in this folder",
-        "no": "No",
-    },
-    "plan": {"yes": "Approve the plan", "cancel": "Cancel"},
-}
-"""Answers offered as buttons, by kind of question."""
+_PLAN_CHOICES = {"yes": "Approve the plan", "cancel": "Cancel"}
 
 
 State = Literal["new", "running", "waiting", "early", "ended"]
@@ -76,41 +76,68 @@ class PageBackend:
         self._decoded = DecodedValues()
         """Decoded values of the last shown thread, whose page is reread at each change."""
         self._decoded_thread = ""
+        self._untrusted: set[Path] = set()
+        """Folders whose question of trust was not answered with yes; it is not asked again."""
 
     async def version(self, thread: str) -> str:
         """Return a hash that changes whenever the page does."""
         fingerprint = await read_fingerprint(self._store, thread)
         jobs = self.jobs
         # a killed process leaves no trace of its end in the store
-        live = (await self._is_running(thread), jobs.waits(thread), jobs.problems.get(thread))
+        running = await self._is_running(thread)
+        live = (running, jobs.waits(thread), jobs.problems.get(thread), jobs.starting.get(thread))
         trust = await self._trust_question(thread)
         inbox = [(item.id, item.reader) for item in await messages.read_inbox(self._store, thread)]
         content = fingerprint, live, trust, inbox, await self._store.recent(_MAX_LISTED)
         return hashlib.sha256(repr(content).encode()).hexdigest()[:24]
 
-    async def page(self, thread: str) -> tuple[str, str]:
-        """Return the chat page of a thread and its content security policy."""
+    async def page(self, thread: str, window: int) -> tuple[str, str]:
+        """Return the chat page of a thread with its newest steps, and its security policy."""
         state, questions = await self._state(thread)
         is_elsewhere = state in ("early", "ended") and await self._is_running(thread)
-        threads = []
-        for thread_id in await self._store.recent(_MAX_LISTED):
-            with contextlib.suppress(StorageError):  # a damaged thread must not hide the others
-                stored = await read_thread(self._store, thread_id)
-                if stored is not None:
-                    threads.append(stored)
         return await self._page(
             "ui",
             thread,
-            threads=threads,
+            window=window,
+            threads=await self._list_threads(),
             standing="elsewhere" if is_elsewhere else state,
+            starting=self.jobs.starting.get(thread, ""),
+            was_stopped=thread in self.jobs.stopped,
+            profiles=await asyncio.to_thread(all_profiles),
+            settings=self._settings,
+            selected=self._args,
             inbox=await messages.read_inbox(self._store, thread),
-            asked=[(q.id, get_subject(q), _choices(q), draft_change(q)) for q in questions],
+            asked=[(q.id, get_subject(q), _choices(q), _draft(q)) for q in questions],
             trust=await self._trust_question(thread),
             problem=self.jobs.problems.get(thread, ""),
             workspace=await asyncio.to_thread(self._workspace_info),
         )
 
-    async def report(self, thread: str) -> tuple[str, str]:
+    async def _list_threads(self) -> list[Thread]:
+        threads = []
+        names = await self._store.recent(_MAX_LISTED)
+        async for thread_id, thread in read_threads(self._store, names):
+            if isinstance(thread, StorageError):  # must not hide the others
+                threads.append(await describe_damaged(self._store, thread_id))
+            elif thread is not None and self.jobs.is_at_work(thread_id):
+                threads.append(replace(thread, status=RUNNING))
+            elif thread is not None and self.jobs.waits(thread_id):
+                threads.append(thread)
+            elif thread is not None:
+                threads.append(await add_worker(self._store, thread))
+        return threads
+
+    async def delete(self, thread: str) -> None:
+        """Delete a thread with its records; the files of its workspace stay.
+
+        Raises:
+            ManusError: a run is working on it, or something cannot be deleted.
+        """
+        async with self._store.hold(thread):
+            await delete_thread(self._store, thread)
+        await self._store.reclaim_space()
+
+    async def report(self, thread: str, _window: int) -> tuple[str, str]:
         """Return the live report of a thread and its content security policy."""
         return await self._page("page", thread)
 
@@ -150,11 +177,13 @@ class PageBackend:
         plans: bool = False,
         queue: bool = False,
         at: str | None = None,
+        options: Mapping[str, str] | None = None,
     ) -> None:
         """Send a request, the answer to the open question, or a message to a running agent.
 
         The agent reads it at its next step; with `queue` it is the next request after the run. `at`
-        is the id of a checkpoint to fork from; files are restored too.
+        is the id of a checkpoint to fork from; files are restored too. `options` are the model,
+        profile and approval mode of a new run, where they differ from those of the server.
 
         Raises:
             ManusError: the request cannot be started.
@@ -170,22 +199,24 @@ class PageBackend:
         kind = "flow" if plans else "agent"
         if existing is not None:
             kind = existing.kind
-        check_model(select_main_endpoint(self._settings, self._args.model))
+        selected: Any = {name: value for name, value in (options or {}).items() if value}
+        args = replace(self._args, **selected)
+        if existing is not None and "profile" not in selected:
+            args = replace(args, profile=None)
+        check_model(select_main_endpoint(self._settings, args.model))
         request, images = await self._upload_files(existing, text.strip(), files)
         if not request:
             raise UsageError("The request is empty; type what to do.")
         graph_input = await asyncio.to_thread(build_input, request, images)
-        profile = self._args.profile if existing is None else None
-        mode = resolve_settings(self._settings, build_context(self._args)).approve.mode
-        approve_plan = kind == "flow" and mode != "refuse"
-        args = replace(self._args, profile=profile, approve_plan=approve_plan)
+        mode = resolve_settings(self._settings, build_context(args)).approve.mode
+        args = replace(args, approve_plan=kind == "flow" and mode != "refuse")
 
         async def create() -> Job:
             return await create_job(
                 kind, thread, request.text, graph_input, args, self._settings, self._store
             )
 
-        await self._start(thread, existing, create, at)
+        await self._start(thread, existing, create, at, request.text)
 
     async def _start(
         self,
@@ -193,6 +224,7 @@ class PageBackend:
         existing: Thread | None,
         create: Callable[[], Awaitable[Job]],
         at: str | None,
+        request: str,
     ) -> None:
         """Start a job, from the checkpoint `at` if there is one."""
         notices: list[str] = []
@@ -206,7 +238,7 @@ class PageBackend:
                     checkpoint = None
             return replace(await create(), checkpoint_id=checkpoint)
 
-        await self.jobs.start(thread, prepare)
+        await self.jobs.start(thread, prepare, request)
         if notices:
             self.jobs.notify(thread, " ".join(notices))
 
@@ -245,7 +277,10 @@ class PageBackend:
         """
         if _TRUST in answers:
             folder = await self._folder(thread)
-            await asyncio.to_thread(decide, folder, trusted=answers[_TRUST] == "yes")
+            if answers[_TRUST] != "yes":
+                self._untrusted.add(folder)
+            if answers[_TRUST] != "later":
+                await asyncio.to_thread(decide, folder, trusted=answers[_TRUST] == "yes")
         elif not self.jobs.answer(thread, answers):
             await self.resume(thread, answers)
 
@@ -289,8 +324,13 @@ class PageBackend:
         return await asyncio.to_thread(self._new_folder)
 
     async def _trust_question(self, thread: str) -> str:
-        """Return the question whether to trust the folder; empty if it was answered."""
+        """Return the question whether to trust the folder; empty if it was answered.
+
+        A run is not interrupted by it: the agent may change the files that trust is about.
+        """
         folder = await self._folder(thread)
+        if folder in self._untrusted or thread in self.jobs:
+            return ""
         is_open = await asyncio.to_thread(is_undecided, folder)
         return f"{QUESTION}\n\n{folder}\n\n{CONSEQUENCE}" if is_open else ""
 
@@ -340,8 +380,22 @@ def _select_pending(inbox: Sequence[InboxMessage], runs: Sequence[TraceRun]) -> 
 
 
 def _choices(question: Interrupt) -> dict[str, str]:
-    kind = question.value.get("kind") if isinstance(question.value, dict) else None
-    return _CHOICES.get(str(kind), {})
+    """Return the answers offered as buttons."""
+    value = question.value if isinstance(question.value, dict) else {}
+    if value.get("kind") == "plan":
+        return _PLAN_CHOICES
+    if value.get("kind") != "approve":
+        return {}
+    scopes = value.get("scopes", ())
+    return {word: text for word, text in DECISIONS.items() if word in ("yes", *scopes, "no")}
+
+
+def _draft(question: Interrupt) -> dict[str, Any]:
+    """Return the fields of the form that changes a call or a plan; empty if there is none."""
+    value = question.value if isinstance(question.value, dict) else {}
+    if value.get("kind") == "plan":
+        return {"steps": "\n".join(step["text"] for step in value["plan"]["steps"])}
+    return value["action_requests"][0]["args"] if value.get("kind") == "approve" else {}
 
 
 def _save_uploads(workspace: Workspace, files: Sequence[tuple[str, bytes]]) -> list[str]:

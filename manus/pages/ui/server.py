@@ -26,8 +26,12 @@ from manus.pages.ui.backend import PageBackend
 from manus.state.errors import ManusError, UsageError
 
 HOST = "127.0.0.1"
+_WINDOW = 60
+"""Steps that a page shows at first."""
 _MAX_BODY = 50 * 2**20
 """Bytes of a request, including uploaded files."""
+_OPTIONS = ("model", "profile", "approve")
+"""Fields of `RunOptions` that a request may set."""
 _ADDRESS = "ui"
 """Name of the owner-readable record with the port and token of the last start."""
 _HEADERS = {
@@ -65,14 +69,15 @@ async def _to_new_thread(request: Request) -> Response:
 
 
 async def _page(
-    backend: PageBackend, render: Callable[[str], Awaitable[tuple[str, str]]], request: Request
+    backend: PageBackend, render: Callable[[str, int], Awaitable[tuple[str, str]]], request: Request
 ) -> Response:
     """Return a page, or 304 if it has not changed."""
     thread = request.path_params["thread"]
     version = f'"{await backend.version(thread)}"'
     if request.headers.get("if-none-match") == version:
         return Response(status_code=304)
-    html, policy = await render(thread)
+    window = request.query_params.get("steps", "")
+    html, policy = await render(thread, int(window) if window.isdecimal() else _WINDOW)
     policy = f"{policy}; frame-ancestors 'none'"
     headers = {**_HEADERS, "ETag": version, "Content-Security-Policy": policy}
     return Response(html.encode("utf-8", "replace"), headers=headers, media_type="text/html")
@@ -116,6 +121,7 @@ async def _act(backend: PageBackend, request: Request) -> Response:
         raise UsageError("The request is malformed; reload the page.") from None
     if action == "send":
         options: Any = {"plans": bool(body.get("flow")), "queue": bool(body.get("queue"))}
+        options["options"] = {name: str(body.get(name, "")) for name in _OPTIONS}
         await backend.send(thread, text, files, **options, at=body.get("at"))
     elif action == "withdraw":
         await backend.withdraw(thread, text)
@@ -123,6 +129,8 @@ async def _act(backend: PageBackend, request: Request) -> Response:
         await backend.answer(thread, answers)
     elif action == "stop":
         await backend.jobs.stop(thread)
+    elif action == "delete":
+        await backend.delete(thread)
     elif action == "resume":
         await backend.resume(thread)
     else:

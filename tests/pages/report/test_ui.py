@@ -52,10 +52,12 @@ async def test_a_conversation(manus: Program, server: ScriptedServer, view: View
         ask = page.locator(".ask")
         await expect(ask).to_contain_text("Which tide?")
         assert (manus.workspace / "uploads" / "sea.csv").read_text() == "a,b\n1,2\n"
-        await ask.get_by_label("Your answer").fill("the next one")
-        await ask.get_by_label("Your answer").press("Enter")
+        await expect(page.get_by_role("textbox")).to_have_count(1)
+        await page.get_by_label("Your answer").fill("the next one")
+        await page.get_by_label("Your answer").press("Enter")
         await expect(page.locator("#r1-answer strong")).to_have_text("high")
         await expect(page.locator("#r1-state .pill")).to_have_text("Finished")
+        await expect(page.locator("#r1 .answered")).to_have_text("Which tide? the next one")
         assert "sea.csv" in str(server.requests[0].body["messages"])
         assert "the next one" in str(server.requests[-1].body["messages"])
         # a created file, to be downloaded
@@ -69,7 +71,7 @@ async def test_a_conversation(manus: Program, server: ScriptedServer, view: View
         await expect(page.locator(".here")).to_contain_text("What about the tide?")
         # from an earlier step
         await page.reload()
-        await page.locator("#r1-sum").click()
+        await page.locator("#r1-g0-sum").click()
         await page.locator("#r1-s2 .fork").click()
         await say(page, "Otherwise")
         await expect(page.locator("#r2-answer")).to_contain_text("Another way.")
@@ -80,11 +82,11 @@ async def test_a_conversation(manus: Program, server: ScriptedServer, view: View
         await page.goto(address)
         await page.get_by_text("Plan first").click()
         await say(page, "Cross it")
-        await page.get_by_role("button", name="Edit").click()
-        answer = page.locator(".ask").get_by_label("Your answer")
-        await expect(answer).to_have_value("edit\nlook\nleap")
-        await answer.fill("edit\nlook twice")
-        await page.get_by_role("button", name="Answer").click()
+        await page.get_by_text("Edit", exact=True).click()
+        await expect(page.locator("#words")).to_be_hidden()
+        await expect(page.get_by_label("steps")).to_have_value("look\nleap")
+        await page.get_by_label("steps").fill("look twice")
+        await page.get_by_role("button", name="Approve with these changes").click()
         await expect(page.locator("#r1-answer")).to_contain_text("Looked twice.")
         await expect(page.locator("#r1-plan li")).to_have_text(["look twice"])
         assert viewer.complaints == []
@@ -107,19 +109,19 @@ async def test_approve_stop_and_resume_after_a_kill(
         viewer = await view(await asyncio.to_thread(first.line))
         page = viewer.page
         await say(page, "Do it")
-        await page.get_by_role("button", name="Edit").click()
-        answer = page.locator(".ask").get_by_label("Your answer")
-        changed = (await answer.input_value()).replace("A=1", "B=2")
-        assert changed.startswith("edit {")
-        await answer.fill(changed)
-        await page.get_by_role("button", name="Answer").click()
+        await page.get_by_text("Edit", exact=True).click()
+        await expect(page.get_by_label("file_text")).to_have_value("A=1\n")
+        await page.get_by_label("file_text").fill("B=2\n")
+        await page.get_by_role("button", name="Approve with these changes").click()
         await expect(page.locator("#text")).to_have_text("begun")
         assert (manus.workspace / ".env").read_text() == "B=2\n"
         screen = page.locator("#screen")
         await expect(screen).to_be_visible()
         assert await screen.evaluate("image => image.naturalWidth") > 200
         await page.get_by_role("button", name="Stop").click()
-        await expect(page.get_by_role("button", name="Resume")).to_be_visible()
+        await expect(page.get_by_role("button", name="Continue")).to_be_visible()
+        await expect(page.locator("#r1-state")).to_contain_text("Stopped by you")
+        await expect(page.locator("#r1 .answered")).to_contain_text("Edited")
         thread = urlsplit(page.url).path.split("/")[-2]
     with manus.start("ui", "--no-open", "--workspace", "workspace") as second:
         address = await asyncio.to_thread(second.line)
@@ -127,7 +129,7 @@ async def test_approve_stop_and_resume_after_a_kill(
         late = f"{address}t/{thread}/answer", {"answers": {"0" * 32: "yes"}}
         answered = await page.request.post(late[0], data=late[1])
         assert (answered.status, "no longer open" in await answered.text()) == (409, True)
-        await page.get_by_role("button", name="Resume").click()
+        await page.get_by_role("button", name="Continue").click()
         await expect(page.locator("#r1-answer")).to_contain_text("Gone on.")
 
 
@@ -153,7 +155,6 @@ async def test_a_server_that_dies_loses_nothing_and_comes_back_at_its_address(
         assert sorted(path.name for path in manus.workspace.glob("*.py")) == ["app.py"]
         assert not (manus.workspace / "uploads").exists()
         await page.get_by_label("Your answer").fill("no: later")
-        await page.get_by_label("Message").fill("and then")
         first.send_signal(signal.SIGKILL)
         await expect(page.locator("#told")).to_contain_text("The server has stopped.")
     with manus.start("ui", "--no-open", "--workspace", "workspace") as second:
@@ -161,7 +162,6 @@ async def test_a_server_that_dies_loses_nothing_and_comes_back_at_its_address(
         await expect(page.locator("#told")).to_have_text("")
         await page.reload()
         await expect(page.get_by_label("Your answer")).to_have_value("no: later")
-        await expect(page.get_by_label("Message")).to_have_value("and then")
         await page.get_by_role("button", name="Yes", exact=True).click()
         await expect(page.locator("#r1-answer")).to_contain_text("Written.")
     assert (manus.workspace / ".env").read_text() == "A=1\n"

@@ -58,13 +58,13 @@ async def test_the_composer_is_usable_during_a_run(
         await expect(unread.first).to_contain_text("Read now")
         await expect(unread.get_by_role("button", name="Withdraw")).to_have_count(1)
         pause.end()
-        await expect(page.locator(".notice.message")).to_contain_text("use tabs 世界")
+        await expect(page.locator("#r1 > .asked").nth(1)).to_have_text("use tabs 世界")
         await expect(page.locator("#r2-answer")).to_contain_text("Swept.")
         await expect(page.locator("#r2-head")).to_contain_text("then sweep")
         await expect(unread).to_have_count(0)
         await expect(page.get_by_role("button", name="After this run")).to_be_hidden()
         if folder:
-            await page.locator("#r1-sum").click()
+            await page.locator("#r1-g0-sum").click()
             await page.screenshot(path=f"{folder}/read.png", full_page=True)
         assert viewer.complaints == []
     messages = [str(m["content"]) for m in server.requests[-1].messages if m["role"] == "user"]
@@ -88,5 +88,5 @@ async def test_a_run_of_another_process_gets_messages_too(
         await expect(page.page.locator(".unread")).to_contain_text("use tabs")
         pause.end()
         assert (await asyncio.to_thread(run.end)).out == "Done.\n"
-        await expect(page.page.locator(".notice.message")).to_contain_text("use tabs")
+        await expect(page.page.locator("#r1 > .asked").nth(1)).to_contain_text("use tabs")
     assert server.requests[-1].raw.decode().count("use tabs") == 1

@@ -12,7 +12,10 @@
     const reply = await fetch(action, {
       method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(given),
     }).catch(() => null);
-    if (reply?.ok) return true;
+    if (reply?.ok) {
+      await new Promise((done) => document.dispatchEvent(new CustomEvent("refresh", { detail: done })));
+      return true;
+    }
     const said = await reply?.json().catch(() => null);
     told.textContent = said?.detail ?? (reply ? `The server failed (${reply.status}).` : AWAY);
     return false;
@@ -23,29 +26,35 @@
   });
 
   // what is typed outlives a reload and a restart of the server
-  const draftOf = (field) => `draft ${location.pathname} ${field.form?.dataset.id ?? ""}`;
-  const keep = (field) => {
-    if (field.value) localStorage.setItem(draftOf(field), field.value);
-    else localStorage.removeItem(draftOf(field));
+  const draft = `draft ${location.pathname}`;
+  const keep = () => {
+    if (words.value) localStorage.setItem(draft, words.value);
+    else localStorage.removeItem(draft);
   };
-  const restore = () => {
-    for (const field of document.querySelectorAll(".ask textarea, #words")) {
-      if (!field.value) field.value = localStorage.getItem(draftOf(field)) ?? "";
-    }
-  };
-  addEventListener("input", (event) => { if (event.target.matches("textarea")) keep(event.target); });
+  words.addEventListener("input", keep);
+  words.value = localStorage.getItem(draft) ?? "";
 
   // what can be done depends on where the thread stands
+  const question = () => document.querySelector(".ask.open");
   const show = () => {
     const state = byId("asks").dataset.state;
     byId("stop").hidden = !["running", "waiting"].includes(state);
-    byId("resume").hidden = state !== "early";
     byId("plans").hidden = state !== "new";
     const isAtWork = ["running", "elsewhere"].includes(state);
     byId("queue").hidden = !isAtWork;
     byId("send").textContent = isAtWork ? "Send now" : "Send";
-    words.placeholder = isAtWork ? "Message to the agent at work" : "Message";
+    words.setAttribute("aria-label", question() ? "Your answer" : "Message");
+    words.placeholder = isAtWork ? "Message to the agent at work" : !question() ? "Message"
+      : question().querySelector("[value=no]") ? "A reason for No" : "Your answer";
+    const sought = byId("find").value.toLowerCase();
+    for (const one of byId("threads").children) one.hidden = !one.textContent.toLowerCase().includes(sought);
   };
+  byId("find").addEventListener("input", () => show());
+  byId("threads").addEventListener("click", ({ target }) => {
+    const link = target.closest("li").querySelector("a");
+    if (!target.matches(".delete") || !confirm(`${target.ariaLabel}? The files in its folder stay.`)) return;
+    post(new URL("delete", link.href)).then((ok) => { if (ok && link.ariaCurrent) location = "../../"; });
+  });
 
   const startAt = (checkpoint) => {
     at = checkpoint;
@@ -61,28 +70,33 @@
   byId("main").addEventListener("click", (event) => {
     const button = event.target.closest("button");
     if (button?.classList.contains("fork")) goBack(button.closest("article"));
-    if (button?.value) answer(button.form, button.value);
+    if (button?.value) answer(button.closest(".ask"), button.value);
     if (button?.classList.contains("withdraw")) post("withdraw", { text: button.dataset.id });
-    if (button?.dataset.draft) {
-      const field = button.form.querySelector("textarea");
-      field.value = button.dataset.draft;
-      keep(field);
-      field.focus();
-    }
+    if (button?.classList.contains("resume")) post("resume");
   });
   byId("from").querySelector("button").addEventListener("click", () => goBack(null));
 
-  const answer = async (form, said) => {
-    const field = form.querySelector("textarea");
-    const more = field.value.trim();
-    const text = said === "no" && more ? `no: ${more}` : said || more;
-    if (!text || !await post("answer", { answers: { [form.dataset.id]: text } })) return;
-    field.value = "";
-    keep(field);
+  const answer = async (ask, said) => {
+    const typed = ask.dataset.id === "trust" ? "" : words.value.trim();
+    const text = said === "no" && typed ? `no: ${typed}` : said || typed;
+    if (!text) return;
+    ask.inert = true;
+    const ok = await post("answer", { answers: { [ask.dataset.id]: text } });
+    ask.inert = false;
+    if (!ok || !typed) return;
+    words.value = "";
+    keep();
   };
   byId("main").addEventListener("submit", (event) => {
     event.preventDefault();
-    answer(event.target, "");
+    const [first, ...others] = event.target.querySelectorAll("textarea");
+    try {
+      const args = [first, ...others].map((one) => [one.name, "json" in one.dataset ? JSON.parse(one.value) : one.value]);
+      const isPlan = first.name === "steps" && !others.length && first.closest(".ask").querySelector("[value=cancel]");
+      answer(event.target.closest(".ask"), isPlan ? `edit\n${first.value}` : `edit ${JSON.stringify(Object.fromEntries(args))}`);
+    } catch (error) {
+      told.textContent = `This is not JSON: ${error.message}`;
+    }
   });
 
   // saying something
@@ -109,10 +123,10 @@
     }));
   };
   addEventListener("keydown", (event) => {
-    if (!event.target.matches("textarea")) return;
+    if (event.target !== words) return;
     if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
       event.preventDefault();
-      if (event.altKey && event.target === words && !byId("queue").hidden) send(true);
+      if (event.altKey && !byId("queue").hidden) send(true);
       else event.target.form.requestSubmit();
     }
   });
@@ -122,22 +136,31 @@
   const send = async (queue) => {
     const text = words.value.trim();
     const files = attached;
+    if (question() && !at) return answer(question(), "");
     if (!text && !files.length) return;
     const flow = byId("plans").querySelector("input").checked;
-    const message = { text, flow, queue, files, at };
+    const options = Object.fromEntries([...byId("options").querySelectorAll("[name]")].map((one) => [one.name, one.value.trim()]));
+    const message = { text, flow, queue, files, at, ...options };
     goBack(null);
     words.value = "";
-    keep(words);
+    keep();
+    const bubble = byId("sent");
+    bubble.textContent = text || files.map((file) => file.name).join(", ");
+    bubble.hidden = now.hidden = false;
+    scrollTo({ top: document.body.scrollHeight });
     attached = [];
     list();
-    const answer = sent.then(() => post("send", message));
-    sent = answer;
-    if (await answer) {
+    const posted = sent.then(() => post("send", message));
+    sent = posted;
+    const ok = await posted;
+    if (sent === posted) bubble.hidden = true;
+    show();
+    if (ok) {
       scrollTo({ top: document.body.scrollHeight });
     } else {
       startAt(message.at);
       words.value = [text, words.value].filter(Boolean).join("\n");
-      keep(words);
+      keep();
       attached = [...files, ...attached];
       list();
     }
@@ -148,7 +171,6 @@
   });
   byId("queue").addEventListener("click", () => send(true));
   byId("stop").addEventListener("click", () => post("stop"));
-  byId("resume").addEventListener("click", () => post("resume"));
   byId("files").addEventListener("change", (event) => { attach(event.target.files); event.target.value = ""; });
   byId("attach").addEventListener("click", () => byId("files").click());
   addEventListener("dragover", (event) => event.preventDefault());
@@ -168,12 +190,13 @@
   let of = "";
   let isStale = true;
   let browses = false;
-  const doing = { says: "", thinks: "thinks", call: "calls", work: "runs", problem: "tries again" };
+  const doing = { says: "", thinks: "thinking …", plans: "planning …", call: "calls", work: "runs", problem: "tries again:" };
   new EventSource("live").addEventListener("message", (event) => {
     const piece = JSON.parse(event.data);
     if (piece.kind === "done") {
       isStale = true;
       if (browses) screen.src = `screen?${Date.now()}`;
+      document.dispatchEvent(new CustomEvent("refresh", { detail: () => {} }));
       return;
     }
     const isNew = isStale || piece.of !== of;
@@ -185,14 +208,15 @@
     text.append(piece.text);
     text.scrollTop = text.scrollHeight;
     now.hidden = false;
+    if (innerHeight + scrollY > document.body.scrollHeight - 120) scrollTo({ top: document.body.scrollHeight });
   });
   document.addEventListener("patched", () => {
     show();
-    restore();
+    const isRunning = byId("asks").dataset.state === "running";
     if (byId("stop").hidden) [browses, screen.hidden] = [false, true];
-    if (isStale && !browses) now.hidden = true;
+    if (isStale) [byId("doing").textContent, text.textContent] = [isRunning ? "working …" : "", ""];
+    now.hidden = !isRunning && byId("sent").hidden && screen.hidden;
   });
   show();
-  restore();
-  scrollTo({ top: document.body.scrollHeight });
+  if (!location.hash) scrollTo({ top: document.body.scrollHeight });
 })();
