@@ -246,7 +246,9 @@ def _find_reasons(
     if asks_git and not is_covered_command:
         reasons.append(prompts.CHANGES_GIT)
         rules += (GIT,)
-    if not reasons and session.asked.get(call.key, AskedCall()).digest:
+    asked = session.asked.get(call.key, AskedCall())
+    has_moved = bool(asked.place) and asked.tool == call.tool.name  # its page may be another now
+    if not reasons and (asked.digest == facts.digest or has_moved):
         reasons.append(prompts.CHANGES)  # a question is pending, and its answer still counts
     return reasons, rules
 

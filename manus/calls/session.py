@@ -59,6 +59,8 @@ class AskedCall(NamedTuple):
     """Where it would have acted, such as the address of a page."""
     rules: tuple[str, ...] = ()
     """The rules about similar calls that the question offered."""
+    tool: str = ""
+    """The tool of the call, which may be a call of an agent inside the task's own call."""
 
 
 class ResourceLocks:

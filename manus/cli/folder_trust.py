@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from manus.cli.notes import print_note
+from manus.cli.trust_question import ask_to_trust, can_ask
 from manus.state.errors import ManusError
 
 if TYPE_CHECKING:
@@ -17,28 +15,11 @@ if TYPE_CHECKING:
     from manus.threads.base import Store
 
 
-def can_ask() -> bool:
-    """Return whether a person sees a question and can type the answer."""
-    return sys.stdin.isatty() and sys.stderr.isatty()
-
-
-def ask_to_trust(folder: Path, effects: Sequence[str] = ()) -> None:
-    """Ask whether the user trusts a folder, and store the answer. Blocking.
-
-    `effects` are sentences on what its files would change.
-    """
-    from manus.cli.choices import ask_yes
-    from manus.runs.folder_trust import CONSEQUENCE, QUESTION, decide
-
-    print_note(f"{QUESTION} {folder}\n{' '.join([*effects, CONSEQUENCE])}")
-    decide(folder, trusted=ask_yes())
-
-
 def ask_for_file_trust(args: RunOptions, settings: Settings) -> Path | None:
     """Ask once about the workspace; return it if its files are trusted. Blocking.
 
     Without a terminal, files of an undecided folder count as untrusted text. A decision about the
-    current folder holds for a workspace in it.
+    current folder holds for the folder that runs there create, not for what else is in it.
     """
     from manus.config.trust import is_trusted
     from manus.runs.folder_trust import decide, is_undecided, trusts_files
@@ -46,7 +27,8 @@ def ask_for_file_trust(args: RunOptions, settings: Settings) -> Path | None:
     folder = _find_workspace(args, settings)
     if can_ask() and is_undecided(folder):
         here = Path.cwd().resolve()
-        decision = is_trusted(here, os.environ) if folder.is_relative_to(here) else None
+        own = (here, here / "workspace")  # the default of the settings
+        decision = is_trusted(here, os.environ) if folder in own else None
         if decision is None:
             ask_to_trust(folder)
         else:

@@ -62,9 +62,9 @@ def use_local_server(args: RunOptions, settings: Settings) -> Settings:
     Raises:
         UsageError: `--local`, and no server answers.
     """
-    from manus.cli.folder_trust import can_ask
     from manus.cli.settings import read_settings
-    from manus.cli.setup import save_settings
+    from manus.cli.trust_question import can_ask
+    from manus.cli.user_settings import save_settings
     from manus.models.providers import is_configured
     from manus.runs.configuration import select_main_endpoint
 

@@ -39,7 +39,7 @@ def read_settings() -> Settings:
 
 def _ask_for_trust() -> None:
     """Ask once whether the user trusts this folder, if it has settings or instructions."""
-    from manus.cli.folder_trust import ask_to_trust, can_ask
+    from manus.cli.trust_question import ask_to_trust, can_ask
     from manus.config.settings import FILE, settings_to_trust
     from manus.config.trust import allowed_variables, find_instructions, is_trusted, skill_files
 

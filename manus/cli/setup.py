@@ -15,22 +15,18 @@ from manus.cli.local_server import find_local_servers
 from manus.cli.model_check import ModelList, join_names, list_models
 from manus.cli.notes import print_note
 from manus.cli.questions import ask_text
-from manus.config.files import make_private_folder, write_atomically
 from manus.config.model_settings import ModelSettings
 from manus.config.provider_table import DEFAULT_PROVIDER, PROVIDERS
 from manus.config.settings import user_file
 from manus.prompts.formatting import flat
 from manus.runs.configuration import is_installed
-from manus.state.errors import UsageError
 
 _MAX_LISTED = 20
 """Models."""
-_REPLACED = ("model", "base_url", "api_key", "api_version", "workspace")
-"""Settings that the answers replace or remove."""
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ModelSource:
     """A provider or server to choose from."""
 
     title: str
@@ -43,11 +39,11 @@ class Choice:
 
 
 _HOSTED = tuple(
-    Choice(each.title, "" if name == DEFAULT_PROVIDER else name, each.suggestion, each.key)
+    ModelSource(each.title, "" if name == DEFAULT_PROVIDER else name, each.suggestion, each.key)
     for name, each in PROVIDERS.items()
     if each.title
 )
-_OTHER = Choice("another OpenAI-compatible server", key="MANUS_API_KEY")
+_OTHER = ModelSource("another OpenAI-compatible server", key="MANUS_API_KEY")
 
 
 def ask_settings() -> dict[str, Any]:
@@ -55,7 +51,7 @@ def ask_settings() -> dict[str, Any]:
     choices = [*_HOSTED, _OTHER]
     for server in reversed(list(find_local_servers())):
         title = f"{server.title} on this machine"
-        choices.insert(0, Choice(title, address=server.address, models=server.models))
+        choices.insert(0, ModelSource(title, address=server.address, models=server.models))
     _say("Which model should be used? (All others: docs/models.md)")
     for number, choice in enumerate(choices, 1):
         _say(f"  {number}  {choice.title}{_note(choice)}")
@@ -73,7 +69,7 @@ def ask_settings() -> dict[str, Any]:
     return values
 
 
-def _ask_endpoint(choice: Choice) -> tuple[dict[str, Any], Sequence[str]]:
+def _ask_endpoint(choice: ModelSource) -> tuple[dict[str, Any], Sequence[str]]:
     """Return the address and key, and the models of the server; ask again if it refuses them."""
     address = choice.address
     while True:
@@ -110,7 +106,7 @@ def _ask_folder() -> str:
     return folder
 
 
-def _list_models(choice: Choice, values: dict[str, Any]) -> ModelList:
+def _list_models(choice: ModelSource, values: dict[str, Any]) -> ModelList:
     """Return the models that a compatible server lists; none if it has no address."""
     key = values.get("api_key") or os.environ.get(choice.key) or None
     if choice.provider or (key is None and choice is not _OTHER):
@@ -120,7 +116,7 @@ def _list_models(choice: Choice, values: dict[str, Any]) -> ModelList:
     )
 
 
-def _ask_model(choice: Choice, listed: Sequence[str]) -> str:
+def _ask_model(choice: ModelSource, listed: Sequence[str]) -> str:
     """Ask for a model, listed or not; never return an empty name."""
     default = choice.model or next(iter(listed), "")
     if listed:
@@ -132,7 +128,7 @@ def _ask_model(choice: Choice, listed: Sequence[str]) -> str:
         _say("Please enter a model name.")
 
 
-def _note(choice: Choice) -> str:
+def _note(choice: ModelSource) -> str:
     if choice.models:
         names = ", ".join(choice.models[:4])
         return flat(f": {names} …" if choice.models[4:] else f": {names}")
@@ -142,7 +138,7 @@ def _note(choice: Choice) -> str:
     return f" ({choice.key} is set)" if os.environ.get(choice.key) else ""
 
 
-def _ask_key(choice: Choice) -> dict[str, str]:
+def _ask_key(choice: ModelSource) -> dict[str, str]:
     """Return the API key to store; empty if a variable contains it."""
     if os.environ.get(choice.key):
         _say(f"The API key is read from {choice.key} and not stored.")
@@ -158,29 +154,6 @@ def _ask_choice(question: str, choices: Sequence[str]) -> str:
         if answer in choices:
             return answer
         _say(f"Please enter {', '.join(choices[:-1])} or {choices[-1]}.")
-
-
-def save_settings(values: dict[str, Any]) -> None:
-    """Write the settings to the user's file; keep all others in it. Blocking.
-
-    Raises:
-        UsageError: the file cannot be read or written.
-    """
-    import tomlkit
-
-    file = user_file()
-    try:
-        make_private_folder(file.parent)
-        document = tomlkit.parse(file.read_text("utf-8")) if file.exists() else tomlkit.document()
-        for name in _REPLACED:
-            document.pop(name, None)
-        if "approve" in values:
-            document.setdefault("approve", {})["mode"] = values.pop("approve")
-        document.update(values)
-        write_atomically(file, tomlkit.dumps(document).encode(), 0o600, keep_mode=False)
-    except (OSError, tomlkit.exceptions.ParseError) as error:
-        raise UsageError(f"Cannot change {file} ({error}); correct or move it first.") from None
-    _say(f"\nSaved in {file}.")
 
 
 def _say(text: str) -> None:

@@ -127,7 +127,8 @@ def asked_calls(snapshot: StateSnapshot | None) -> dict[str, AskedCall]:
             calls[task.id] = AskedCall()
             if is_approval:
                 rules = tuple(value.get("rules", ()))
-                calls[task.id] = AskedCall(value["call"], value.get("place", ""), rules)
+                tool = value["action_requests"][0]["name"]
+                calls[task.id] = AskedCall(value["call"], value.get("place", ""), rules, tool)
     return calls
 
 

@@ -14,7 +14,8 @@ from manus.cli.notes import print_note
 def setup() -> int:
     """Choose a model and store its API key. The settings apply everywhere."""
     from manus.cli.questions import is_interactive
-    from manus.cli.setup import ask_settings, save_settings
+    from manus.cli.setup import ask_settings
+    from manus.cli.user_settings import save_settings
     from manus.config.settings import user_file
     from manus.state.errors import UsageError
 
