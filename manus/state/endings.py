@@ -105,6 +105,9 @@ assert get_args(StopReason) == tuple(ENDINGS), "each stop reason has its row, in
 UNFINISHED = _STOPPED._replace(label="unfinished", headline="Not finished")
 """A run that was stopped, or that another process works on."""
 WAITING = ENDINGS["interrupted"]
+NO_SUCCESS = "no success"
+OVER = (_DONE.label, NO_SUCCESS)
+"""Statuses of threads that have nothing left to do and no open question."""
 QUEUED = "queued"
 RUNNING = "running"
 FAILED = "failed"
@@ -120,7 +123,7 @@ def get_ending(stop_reason: str | None, *, success: bool | None) -> Ending:
     if ending is None:  # written by a later release
         return _STOPPED._replace(label=stop_reason, headline=stop_reason)
     if ending.tone == "good" and not success:
-        return ending._replace(label="no success", headline="Finished without success", tone="bad")
+        return ending._replace(label=NO_SUCCESS, headline="Finished without success", tone="bad")
     return ending
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, cast
 
 from langchain_core.messages import (
@@ -70,12 +71,7 @@ class History(list[AnyMessage]):
         return position
 
     def fold(self, message: BaseMessage) -> None:
-        """Add, replace or remove one message."""
-        if isinstance(message, RemoveMessage):
-            is_all = message.id == REMOVE_ALL_MESSAGES
-            self[:] = [] if is_all else [other for other in self if other.id != message.id]
-            self._read()
-            return
+        """Add or replace one message."""
         if message.id is None:
             # a copy: the same object written twice is two messages, as it is when read from storage
             message = message.model_copy(update={"id": self._new_id(message)})
@@ -89,6 +85,12 @@ class History(list[AnyMessage]):
             self.append(cast(AnyMessage, message))
         self.has_closings |= CLOSES in message.additional_kwargs
         self._note_end()
+
+    def drop(self, ids: Collection[str | None]) -> None:
+        """Remove the messages with these ids, or all of them with `REMOVE_ALL_MESSAGES`."""
+        is_all = REMOVE_ALL_MESSAGES in ids
+        self[:] = [] if is_all else [message for message in self if message.id not in ids]
+        self._read()
 
     def _read(self) -> None:
         """Build an index of its own."""
@@ -130,10 +132,19 @@ def append_messages(history: Sequence[Any], writes: Sequence[Any]) -> History:
     if history and isinstance(history[0], dict):
         history = [*map(_as_message, history)]
     merged = History(history)
-    for write in writes:
-        for message in as_messages(write):
-            merged.fold(message)
+    written = itertools.chain.from_iterable(map(as_messages, writes))
+    # a compaction removes hundreds of messages, and each `drop` reads all of them
+    for is_removal, messages in itertools.groupby(written, _is_removal):
+        if is_removal:
+            merged.drop({message.id for message in messages})
+        else:
+            for message in messages:
+                merged.fold(message)
     return merged
+
+
+def _is_removal(message: BaseMessage) -> bool:
+    return isinstance(message, RemoveMessage)
 
 
 def messages_since(history: Sequence[AnyMessage], message_id: str | None) -> list[AnyMessage]:

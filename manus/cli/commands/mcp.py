@@ -1,4 +1,4 @@
-"""`manus mcp`: list the configured MCP servers, or run manus as an MCP server."""
+"""`manus mcp`: list the configured MCP servers, log in at them, or act as a server."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from manus.cli.notes import print_note
 from manus.cli.options import PORT, workspace_option
 
 if TYPE_CHECKING:
+    from manus.config.mcp_settings import McpServer
     from manus.config.settings import Settings
     from manus.tools.mcp.server import ServerClient
 
@@ -21,7 +22,7 @@ _PORT = 8765
 
 @click.group()
 def mcp() -> None:
-    """List MCP servers and their tools, or act as a server."""
+    """List MCP servers and their tools, log in at them, or act as a server."""
 
 
 @mcp.command("list")
@@ -60,7 +61,8 @@ async def list_servers(settings: Settings) -> bool:
             await session.close()
     for name, server_settings in settings.mcp.items():
         server = connected.get(name)
-        sys.stdout.write(f"{name}  {server_settings.place}  {_describe_state(server)}\n")
+        state = _describe_state(server) + ", logged in" * _has_login(server_settings)
+        sys.stdout.write(f"{name}  {server_settings.place}  {state}\n")
         if server is None:
             continue
         for tool in get_tools(server, catalog):
@@ -77,6 +79,86 @@ def _describe_state(server: ServerClient | None) -> str:
     if server.problem:
         return f"not available: {flat(server.problem)}"
     return "ready, tools on demand" if is_on_demand(server) else "ready"
+
+
+def _has_login(server: McpServer) -> bool:
+    """Return whether a login at the server is stored. Blocking."""
+    import os
+
+    from manus.state.errors import SettingsError
+    from manus.tools.mcp.logins import login_address, read_login
+
+    try:
+        url = login_address(server.expand(os.environ))
+    except SettingsError:  # a variable is not set, as the state says
+        return False
+    return url is not None and bool(read_login(url).access_token)
+
+
+@mcp.command("login")
+@click.argument("name", metavar="NAME")
+@click.option(
+    "--timeout",
+    metavar="SECONDS",
+    type=click.FloatRange(min=0, min_open=True),
+    default=300,
+    help="Seconds to log in in the browser. [default: 300]",
+)
+def login(name: str, timeout: float) -> int:
+    """Log in at a server with OAuth, in a browser."""
+    import asyncio
+
+    server = _find_server(name)
+    from manus.tools.mcp.transport import log_in_at
+
+    asyncio.run(log_in_at(server, _show_login, timeout))
+    print_note(f"You are logged in at the MCP server `{name}`.")
+    return 0
+
+
+def _show_login(address: str) -> None:
+    import webbrowser
+
+    from manus.cli.desktop import has_desktop
+
+    print_note(f"Log in at this address, in a browser on this machine:\n{address}")
+    if has_desktop():
+        webbrowser.open(address)
+
+
+@mcp.command("logout")
+@click.argument("name", metavar="NAME")
+def logout(name: str) -> int:
+    """Remove the stored login at a server."""
+    url = str(_find_server(name).url)
+    from manus.tools.mcp.logins import forget_login
+
+    is_removed = forget_login(url)
+    state = "is removed" if is_removed else "does not exist"
+    print_note(f"The login at the MCP server `{name}` {state}.")
+    return 0
+
+
+def _find_server(name: str) -> McpServer:
+    """Return the settings of a server at which a person can log in, with variables replaced.
+
+    Raises:
+        UsageError: there is no such server, it is a program, or its settings have a token.
+    """
+    import os
+
+    settings = _settings()
+    from manus.config.settings import FILE
+    from manus.state.errors import UsageError
+    from manus.tools.mcp.logins import login_address
+
+    if name not in settings.mcp:
+        raise UsageError(f"There is no MCP server `{name}`; add it as `[mcp.{name}]` in {FILE}.")
+    server = settings.mcp[name].expand(os.environ)
+    if login_address(server) is None:
+        reason = "has a token in its settings" if server.url else "is a program"
+        raise UsageError(f"The MCP server `{name}` {reason}, so there is no login.")
+    return server
 
 
 def _existing_workspace(settings: Settings) -> Path | None:

@@ -214,6 +214,8 @@ def observe(call: TraceCall, message: ToolMessage) -> None:
 
 def list_images(message: BaseMessage) -> list[Image]:
     """Return the images embedded in a message; images given by URL are not fetched."""
+    if isinstance(message.content, str):
+        return []
     blocks: Any = message.content_blocks
     images = []
     for block in blocks:

@@ -35,7 +35,7 @@ from manus.runs.rewind_text import describe_rewound
 from manus.runs.time_travel import rewind_to_checkpoint
 from manus.sandbox.availability import describe_sandbox
 from manus.sandbox.environment.report import report_tools
-from manus.state.endings import RUNNING
+from manus.state.endings import OVER, RUNNING
 from manus.state.errors import StorageError, ToolError, UsageError
 from manus.state.request import Request, typed_request
 from manus.threads.base import Store
@@ -91,13 +91,14 @@ class PageBackend:
         content = fingerprint, live, trust, inbox, await self._store.recent(_MAX_LISTED)
         return hashlib.sha256(repr(content).encode()).hexdigest()[:24]
 
-    async def page(self, thread: str, window: int) -> tuple[str, str]:
+    async def page(self, thread: str, version: str, window: int) -> tuple[str, str]:
         """Return the chat page of a thread with its newest steps, and its security policy."""
         state, questions = await self._state(thread)
         is_elsewhere = state in ("early", "ended") and await self._is_running(thread)
         return await self._page(
             "ui",
             thread,
+            version=version,
             window=window,
             threads=await self._list_threads(),
             standing="elsewhere" if is_elsewhere else state,
@@ -137,9 +138,9 @@ class PageBackend:
             await delete_thread(self._store, thread)
         await self._store.reclaim_space()
 
-    async def report(self, thread: str, _window: int) -> tuple[str, str]:
+    async def report(self, thread: str, version: str, _window: int) -> tuple[str, str]:
         """Return the live report of a thread and its content security policy."""
-        return await self._page("page", thread)
+        return await self._page("page", thread, version=version)
 
     async def _page(self, kind: str, thread: str, **values: Any) -> tuple[str, str]:
         is_running = await self._is_running(thread)
@@ -359,6 +360,8 @@ class PageBackend:
         stored = await read_thread(self._store, thread)
         if stored is None:
             return "new", ()
+        if stored.status in OVER:
+            return "ended", ()
         outcome = await read_outcome(self._store, stored)
         questions = [
             question for question in outcome.questions if not is_for_model_server(question)

@@ -69,7 +69,9 @@ async def _to_new_thread(request: Request) -> Response:
 
 
 async def _page(
-    backend: PageBackend, render: Callable[[str, int], Awaitable[tuple[str, str]]], request: Request
+    backend: PageBackend,
+    render: Callable[[str, str, int], Awaitable[tuple[str, str]]],
+    request: Request,
 ) -> Response:
     """Return a page, or 304 if it has not changed."""
     thread = request.path_params["thread"]
@@ -77,7 +79,7 @@ async def _page(
     if request.headers.get("if-none-match") == version:
         return Response(status_code=304)
     window = request.query_params.get("steps", "")
-    html, policy = await render(thread, int(window) if window.isdecimal() else _WINDOW)
+    html, policy = await render(thread, version, int(window) if window.isdecimal() else _WINDOW)
     policy = f"{policy}; frame-ancestors 'none'"
     headers = {**_HEADERS, "ETag": version, "Content-Security-Policy": policy}
     return Response(html.encode("utf-8", "replace"), headers=headers, media_type="text/html")

@@ -23,13 +23,14 @@ _VERSION = version("mcp")
 _RELEASE = tuple(int(part) for part in _VERSION.split(".")[:2])
 if not (1, 27) <= _RELEASE < (3,):
     raise ImportError(f"{_VERSION} is installed, 1.27 to 2.x are supported")
-_IS_FIRST = _RELEASE < (2,)
+IS_FIRST = _RELEASE < (2,)
+"""Whether the SDK is of version 1."""
 # untyped, because the types are those of only one of the versions
 _sdk: Any = import_module("mcp")
 _types: Any = import_module("mcp.types")
 _exceptions: Any = import_module("mcp.shared.exceptions")
-_McpError: type[Exception] = _exceptions.McpError if _IS_FIRST else _exceptions.MCPError
-http: Any = import_module("httpx" if _IS_FIRST else "httpx2")
+_McpError: type[Exception] = _exceptions.McpError if IS_FIRST else _exceptions.MCPError
+http: Any = import_module("httpx" if IS_FIRST else "httpx2")
 """The HTTP library of the SDK."""
 CONNECTION_CLOSED: int = _types.CONNECTION_CLOSED
 """The code of a request whose connection was closed."""
@@ -67,28 +68,23 @@ async def start_program(program: dict[str, Any], errors: IO[str]) -> AsyncIterat
 async def connect_address(url: str, kind: str, options: dict[str, Any]) -> AsyncIterator[Streams]:
     """Connect to a server at an address for the length of a block.
 
-    `options` are those of the HTTP client. A status of 400 or more ends the connection.
+    `options` are those of the HTTP client, which reads certificates from the disk.
     """
-    hooks = {"response": [_raise_for_refusal]} if kind == "http" else {}
-
-    def create_client(**_: Any) -> Any:
-        return http.AsyncClient(event_hooks=hooks, **options)
-
-    client = await asyncio.to_thread(create_client)  # it reads certificates from the disk
+    client = await asyncio.to_thread(lambda: http.AsyncClient(**options))
     if kind == "sse":
         sse: Any = import_module("mcp.client.sse")
         async with sse.sse_client(url, httpx_client_factory=lambda **_: client) as (read, write):
             yield read, write
         return
     # version 2 limits the size of a reply
-    limit: dict[str, Any] = {} if _IS_FIRST else {"max_sse_event_size": None}
+    limit: dict[str, Any] = {} if IS_FIRST else {"max_sse_event_size": None}
     streamable: Any = import_module("mcp.client.streamable_http")
     connecting = streamable.streamable_http_client(url, http_client=client, **limit)
     async with client, connecting as streams:
         yield streams[0], streams[1]
 
 
-async def _raise_for_refusal(response: Any) -> None:
+def raise_for_refusal(response: Any) -> None:
     """Raise an error for a refused message; version 2 of the SDK would hide its status."""
     # a 400 in JSON is an error of the protocol, which the SDK passes on
     is_protocol_error = response.status_code == 400 and "json" in response.headers.get(
@@ -115,7 +111,7 @@ async def open_session(streams: Streams, on_change: Callable[[], None]) -> Async
 
     client = _types.Implementation(name="manus", version=VERSION)
     options: dict[str, Any] = {"client_info": client, "message_handler": handle}
-    session, send = (_open_first if _IS_FIRST else _open_second)(streams, options)
+    session, send = (_open_first if IS_FIRST else _open_second)(streams, options)
 
     async def request(method: str, params: dict[str, Any]) -> dict[str, Any]:
         with _translated_errors():
@@ -126,7 +122,7 @@ async def open_session(streams: Streams, on_change: Callable[[], None]) -> Async
             with _translated_errors():
                 await session.initialize()
         except ProtocolError as error:
-            if _IS_FIRST or error.code == CONNECTION_CLOSED:
+            if IS_FIRST or error.code == CONNECTION_CLOSED:
                 raise
             # the server may speak only the newer protocol, which has no such request
             with _translated_errors():
@@ -202,7 +198,7 @@ async def serve_stdio(open_tools: OpenTools) -> None:
 async def open_http_app(open_tools: OpenTools) -> AsyncIterator[ASGIApp]:
     """Provide an application that serves clients at /mcp, for the length of a block."""
     # version 2 opens one lifespan for all clients
-    lifespan = (lambda _: open_tools()) if _IS_FIRST else (lambda _: nullcontext())
+    lifespan = (lambda _: open_tools()) if IS_FIRST else (lambda _: nullcontext())
     managers: Any = import_module("mcp.server.streamable_http_manager")
     manager = managers.StreamableHTTPSessionManager(app=_build_server(lifespan, open_tools))
 
@@ -217,7 +213,7 @@ async def open_http_app(open_tools: OpenTools) -> AsyncIterator[ASGIApp]:
 
 
 def _build_server(lifespan: Callable[[Any], Any], open_tools: OpenTools) -> Any:
-    return (_build_first if _IS_FIRST else _build_second)(lifespan, open_tools)
+    return (_build_first if IS_FIRST else _build_second)(lifespan, open_tools)
 
 
 def _build_first(lifespan: Callable[[Any], Any], _: OpenTools) -> Any:

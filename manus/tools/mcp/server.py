@@ -14,6 +14,7 @@ from manus.config.mcp_settings import McpServer
 from manus.prompts.sources import MCP
 from manus.state.errors import ManusError, ToolError, ToolUnavailableError
 from manus.tools.mcp.definitions import ToolDefinition, list_tools, read_definitions
+from manus.tools.mcp.logins import login_address
 from manus.tools.mcp.pins import select_trusted
 from manus.tools.mcp.sdk import CONNECTION_CLOSED, ProtocolError, Request, http, open_session
 from manus.tools.mcp.transport import connect
@@ -130,7 +131,10 @@ class Connection:
     def _describe_error(self) -> str:
         match error := self._error():
             case http.HTTPStatusError(response=response):
-                return f"it returned {response.status_code} {response.reason_phrase}".rstrip()
+                reason = f"it returned {response.status_code} {response.reason_phrase}".rstrip()
+                needs_login = response.status_code == 401 and login_address(self._server.settings)
+                command = f"manus mcp login {self._server.name}"
+                return f"{reason}; run `{command}` to log in" if needs_login else reason
             case http.HTTPError():
                 return f"it cannot be reached ({type(error).__name__})"
             case ManusError():

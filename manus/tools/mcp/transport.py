@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 from urllib.parse import urlsplit
 
 from manus.calls.session import Session
@@ -20,6 +20,8 @@ from manus.sandbox.egress import is_loopback
 from manus.sandbox.host_programs import find_host_program
 from manus.sandbox.process import build_host_environment
 from manus.state.errors import ToolUnavailableError
+from manus.tools.mcp.logins import login_address
+from manus.tools.mcp.oauth import LoginAuth, log_in
 from manus.tools.mcp.sdk import Streams, connect_address, http, start_program
 
 _START_DIRECTORY = Path("/")
@@ -43,14 +45,27 @@ def connect(server: McpServer, session: Session) -> AbstractAsyncContextManager[
 async def _connect_address(server: McpServer) -> AsyncIterator[Connected]:
     """Connect to a server at an address for the length of a block."""
     server = server.expand(os.environ)
-    url = str(server.url)
     options = {
-        "headers": server.all_headers,
+        **_client_options(server),
         "timeout": http.Timeout(server.connect_timeout, read=_READ_TIMEOUT),
-        "trust_env": not is_loopback(urlsplit(url).hostname or ""),  # no proxy for this machine
+        "auth": LoginAuth(login_address(server)),
     }
-    async with connect_address(url, server.kind, options) as streams:
+    async with connect_address(str(server.url), server.kind, options) as streams:
         yield streams, str
+
+
+def _client_options(server: McpServer) -> dict[str, Any]:
+    url = urlsplit(str(server.url))
+    return {
+        "headers": server.all_headers,
+        "timeout": server.connect_timeout,
+        "trust_env": not is_loopback(url.hostname or ""),  # no proxy for this machine
+    }
+
+
+async def log_in_at(server: McpServer, show: Callable[[str], None], seconds: float) -> None:
+    """Log in at the address of a server whose variables have been replaced; see `log_in`."""
+    await log_in(str(server.url), server.kind, _client_options(server), show, seconds)
 
 
 @asynccontextmanager

@@ -45,7 +45,7 @@
     }
   };
   const known = new Map(["main", "outline"].map((id) => [id, byId(id).cloneNode(true)]));
-  let version = "";
+  let version = sign.dataset.version;
   const ask = async () => {
     const reply = await fetch(location.pathname + location.search, { cache: "no-store", headers: { "If-None-Match": version } });
     if (reply.status === 304) return;

@@ -13,6 +13,10 @@
       method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(given),
     }).catch(() => null);
     if (reply?.ok) {
+      // a run starts before the page of a long thread is made, which would delay it
+      if (action === "send" && byId("queue").hidden) {
+        await new Promise((done) => { document.addEventListener("event", done, { once: true }); setTimeout(done, 3000); });
+      }
       await new Promise((done) => document.dispatchEvent(new CustomEvent("refresh", { detail: done })));
       return true;
     }
@@ -193,6 +197,7 @@
   const doing = { says: "", thinks: "thinking …", plans: "planning …", call: "calls", work: "runs", problem: "tries again:" };
   new EventSource("live").addEventListener("message", (event) => {
     const piece = JSON.parse(event.data);
+    document.dispatchEvent(new Event("event"));
     if (piece.kind === "done") {
       isStale = true;
       if (browses) screen.src = `screen?${Date.now()}`;
