@@ -9,6 +9,7 @@ import os
 import secrets
 import shlex
 import sys
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
@@ -63,6 +64,8 @@ class JobRunner:
         self._composer: Composer | None = None
         """Reads messages to the agent while it works; None without a conversation."""
         self._workspace = ""
+        self._began = time.monotonic()
+        """When the user last started or answered something."""
         self._can_ask = False
         """Whether a person is present and has answered all questions so far."""
         self._was_asked = False
@@ -185,6 +188,7 @@ class JobRunner:
         next_job = None
         self._stop_composer()
         if self._can_ask and outcome.asks_person:
+            self._ring()
             visible_plan = self._progress.plan.shown
             self._was_asked = True  # also if the question is left by Ctrl-C
             answers, self._can_ask = await ask_all(self._screen, outcome.questions, visible_plan)
@@ -197,8 +201,14 @@ class JobRunner:
             self._continue()
         return next_job
 
+    def _ring(self) -> None:
+        """Ring the bell if the user has waited so long that they may be looking elsewhere."""
+        if time.monotonic() - self._began >= self._settings.bell_after:
+            self._screen.ring()
+
     def _continue(self) -> None:
         """Show that the run continues, and read messages to it."""
+        self._began = time.monotonic()
         if self._composer is not None:
             self._composer.start()
         self._progress.wait()
@@ -225,6 +235,7 @@ class JobRunner:
 
     def _report(self, outcome: Outcome) -> None:
         self._progress.end(outcome.output)
+        self._ring()
         if self._args.output_file is not None and outcome.status == "finished":
             report.write_answer(self._args.output_file, outcome.output)
         log.info("thread %s: %s", self._thread_id, outcome.stop_reason or "not finished")

@@ -100,6 +100,11 @@ class Screen:
             content = Text(clean(text).expandtabs(), style)
             self._print(Padding(content, (0, 0, 0, indent), expand=False) if indent else content)
 
+    def ring(self) -> None:
+        """Ring the terminal's bell, which many terminals show as a notification."""
+        if self.can_redraw:
+            self._guarded(lambda: print("\a", end="", file=self._stream, flush=True))
+
     @contextmanager
     def starting(self) -> Iterator[None]:
         """Show a message while the program loads; it is static, so Ctrl-C works immediately."""

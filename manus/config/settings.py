@@ -78,6 +78,9 @@ class Settings(ModelSettings):
     """Currency sign of prices and budgets, printed before an amount."""
     budget: Budget = Field(default_factory=lambda: Budget())
     """Default limits of a run."""
+    bell_after: float = Field(30.0, ge=0)
+    """Seconds of work after which the terminal's bell rings when a run ends or asks; `inf` is
+    never."""
     memory: bool = True
     """Whether the agent sees what you have asked it to remember, and can remember more."""
     snapshots: bool = True

@@ -278,3 +278,14 @@ def test_options_may_precede_the_command_or_the_request(
 def test_options_that_start_nothing(manus: Program, words: list[str], problem: str) -> None:
     result = manus(*words)
     assert (result.code, result.err.count("\n"), problem in result.err) == (2, 1, True), result.err
+
+
+def test_the_bell_rings_when_long_work_ends_or_asks(manus: Program, server: ScriptedServer) -> None:
+    for seconds, rings in (("0", 2), ("inf", 0)):
+        manus.environment["MANUS_BELL_AFTER"] = seconds
+        server.script(call("ask_human", inquire="Which?"), text("This one."))
+        with manus.terminal("run", "Choose.") as terminal:
+            terminal.expect("Your answer")
+            terminal.type("a\r")
+            assert terminal.wait() == 0
+        assert terminal.raw.count("\a") == rings

@@ -123,7 +123,7 @@ def test_each_field_of_the_context_and_section_of_the_settings_is_resolved() -> 
     fields = set(RunSettings.__dataclass_fields__)
     assert Context.model_fields.keys() - fields == {"allow"}, "its rules are joined to `approve`"
     by_other_name = {"context"}  # the section of compaction
-    of_other_code = {"checkpoint", "prices", "currency", "profiles", "queue", "roles"}
+    of_other_code = {"bell_after", "checkpoint", "prices", "currency", "profiles", "queue", "roles"}
     sections = Settings.model_fields.keys() - ModelSettings.model_fields.keys()
     assert sections - fields == by_other_name | of_other_code
     with pytest.raises(FrozenInstanceError):
