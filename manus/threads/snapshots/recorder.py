@@ -96,6 +96,7 @@ class SnapshotRecorder:
         self._reported: set[str] = set()
         self._lock = threading.Lock()
         self._has_changed = False
+        self._last_read: tuple[str, Tree] = ("", Tree())
 
     def take(
         self,
@@ -177,8 +178,12 @@ class SnapshotRecorder:
         paths: dict[str, None] = {}
         for snapshot in store.chain(start, end):
             if snapshot.author in ("agent", "unknown") and snapshot.parent:
+                last_id, last_tree = self._last_read  # of the step before, in a list of steps
+                is_parent = last_id == snapshot.parent
+                before = last_tree if is_parent else store.read_tree(snapshot.parent)
                 tree = store.read_tree(snapshot.id)
-                changes = compare(store.read_tree(snapshot.parent), tree)
+                self._last_read = (snapshot.id, tree)
+                changes = compare(before, tree)
                 paths.update(dict.fromkeys(list_changed_files(changes)))
                 paths.update(dict.fromkeys(f"{path} (not recorded)" for path in tree.unrecorded))
         return list(paths)
