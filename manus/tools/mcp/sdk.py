@@ -95,10 +95,13 @@ def raise_for_refusal(response: Any) -> None:
 
 
 @asynccontextmanager
-async def open_session(streams: Streams, on_change: Callable[[], None]) -> AsyncIterator[Request]:
+async def open_session(
+    streams: Streams, on_change: Callable[[], None], on_question: Callable[[str], None]
+) -> AsyncIterator[Request]:
     """Initialize a session for the length of a block; return the function that sends requests.
 
-    `on_change` is called when the server announces that its tools have changed.
+    `on_change` is called when the server announces that its tools have changed; `on_question` with
+    each question to the user, which is declined.
 
     Raises:
         ProtocolError: the server refuses the session. Requests raise it, too.
@@ -109,8 +112,13 @@ async def open_session(streams: Streams, on_change: Callable[[], None]) -> Async
         if getattr(notification, "method", None) == "notifications/tools/list_changed":
             on_change()
 
+    async def decline(_: Any, params: Any) -> Any:
+        on_question(params.message)
+        return _types.ElicitResult(action="decline")
+
     client = _types.Implementation(name="manus", version=VERSION)
     options: dict[str, Any] = {"client_info": client, "message_handler": handle}
+    options["elicitation_callback"] = decline
     session, send = (_open_first if IS_FIRST else _open_second)(streams, options)
 
     async def request(method: str, params: dict[str, Any]) -> dict[str, Any]:
