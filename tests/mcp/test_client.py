@@ -13,6 +13,7 @@ import pytest
 
 from manus.calls.base import AgentTool
 from manus.config.mcp_settings import McpServer
+from manus.sandbox.process_output import listener
 from manus.state.errors import SettingsError
 from manus.tools.mcp import load_mcp_tools
 from manus.tools.mcp.pins import trust
@@ -211,6 +212,17 @@ async def test_results_of_a_server_and_requests_it_may_not_make(
     declined = await catalog.execute("mcp_odd_paint", {})  # nor wait for the user
     assert "painted, decline" in declined.text
     assert "asked the user during the call: Which\ncolour? This was declined" in declined.text
+
+
+async def test_the_progress_of_a_call_is_its_output(connect: Connect) -> None:
+    catalog, _ = await connect(odd=odd())
+    lines: list[str] = []
+    token = listener.set(lines.append)
+    try:
+        assert (await catalog.execute("mcp_odd_bake", {})).text == "baked"
+    finally:
+        listener.reset(token)
+    assert lines == ["The dough rises.", "2 of 2"]
 
 
 async def test_other_content_than_text_is_kept_as_image_or_file(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import anyio
 from manus.calls.session import Session
 from manus.config.mcp_settings import McpServer
 from manus.prompts.sources import MCP
+from manus.sandbox.process_output import listener
 from manus.state.errors import ManusError, ToolError, ToolUnavailableError
 from manus.tools.mcp.definitions import ToolDefinition, list_tools, read_definitions
 from manus.tools.mcp.logins import login_address
@@ -227,8 +228,14 @@ class ServerClient:
         params = {"name": tool, "arguments": arguments}
         seconds = self.settings.call_timeout
         self._questions.clear()
+        emit = listener.get()  # of this call; the SDK reports from a task of its own
+
+        async def report(done: float, total: float | None, message: str | None) -> None:
+            if emit is not None:
+                emit(message or (f"{done:g} of {total:g}" if total else f"{done:g}"))
+
         try:
-            result = await self._ask(lambda request: request("tools/call", params), seconds)
+            result = await self._ask(lambda ask: ask("tools/call", params, report), seconds)
         except ProtocolError as error:
             raise ToolError(f"The MCP server refused the call: {error}") from None
         except NotSentError:
