@@ -18,6 +18,9 @@ def reply(method: str, params: dict[str, Any]) -> dict[str, Any]:
         return {"result": {"supportedVersions": [VERSION], "capabilities": {"tools": {}}}}
     if method == "tools/list":
         return {"result": {"tools": [TOOL]}}
+    if "b" not in params["arguments"]:
+        question = {"method": "elicitation/create", "params": {"message": "And the other?"}}
+        return {"result": {"resultType": "input_required", "inputRequests": {"b": question}}}
     total = params["arguments"]["a"] + params["arguments"]["b"]
     return {"result": {"content": [{"type": "text", "text": str(total)}]}}
 

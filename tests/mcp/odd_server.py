@@ -95,6 +95,14 @@ async def paint(context: Context) -> str:
 
 
 @mcp.tool()
+async def bake(context: Context) -> str:
+    """Bake in two stages."""
+    await context.report_progress(1, 2, "The dough rises.")
+    await context.report_progress(2, 2)
+    return "baked"
+
+
+@mcp.tool()
 async def think(context: Context) -> str:
     """Let the client's model think."""
     request = SamplingMessage(role="user", content=TextContent(type="text", text="Think."))

@@ -13,6 +13,7 @@ import pytest
 
 from manus.calls.base import AgentTool
 from manus.config.mcp_settings import McpServer
+from manus.sandbox.process_output import listener
 from manus.state.errors import SettingsError
 from manus.tools.mcp import load_mcp_tools
 from manus.tools.mcp.pins import trust
@@ -68,6 +69,9 @@ async def test_a_server_of_the_newest_protocol_alone_is_reached(connect: Connect
     newest = str(Path(ODD).with_name("newest_server.py"))
     catalog, _ = await connect(new=odd(args=(newest,)))
     assert (await catalog.execute("mcp_new_add", {"a": 2, "b": 3})).text == "5"
+    asking = await catalog.execute("mcp_new_add", {"a": 2})
+    assert asking.is_error
+    assert "needs an answer of the user" in asking.text
 
 
 async def test_unavailable_servers_are_reported(
@@ -198,14 +202,27 @@ async def test_results_of_a_server_and_requests_it_may_not_make(
     refused: list[tuple[str, dict[str, str], str]] = [
         ("fail", {}, "the tide is out"),
         ("add", {"a": "x"}, "valid integer"),
-        ("paint", {}, "Elicitation not supported"),  # servers cannot ask the user
-        ("think", {}, "Sampling not supported"),  # nor the model
+        ("think", {}, "Sampling not supported"),  # servers cannot use the model
     ]
     for tool, arguments, message in refused:
         with subtests.test(tool=tool, arguments=arguments):
             observation = await catalog.execute(f"mcp_odd_{tool}", arguments)
             assert observation.is_error
             assert message in observation.text
+    declined = await catalog.execute("mcp_odd_paint", {})  # nor wait for the user
+    assert "painted, decline" in declined.text
+    assert "asked the user during the call: Which\ncolour? This was declined" in declined.text
+
+
+async def test_the_progress_of_a_call_is_its_output(connect: Connect) -> None:
+    catalog, _ = await connect(odd=odd())
+    lines: list[str] = []
+    token = listener.set(lines.append)
+    try:
+        assert (await catalog.execute("mcp_odd_bake", {})).text == "baked"
+    finally:
+        listener.reset(token)
+    assert lines == ["The dough rises.", "2 of 2"]
 
 
 async def test_other_content_than_text_is_kept_as_image_or_file(tmp_path: Path) -> None:

@@ -36,8 +36,10 @@ CONNECTION_CLOSED: int = _types.CONNECTION_CLOSED
 """The code of a request whose connection was closed."""
 Streams = tuple[Any, Any]
 """What a session reads from and writes to."""
-Request = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]
-"""Sends a request, a method and its parameters, and returns the result."""
+Progress = Callable[[float, float | None, str | None], Awaitable[None]]
+"""Gets the progress of a request: how far it is, out of what, and a message."""
+Request = Callable[..., Awaitable[dict[str, Any]]]
+"""Sends a request: its method, its parameters and optionally a Progress; returns the result."""
 Report = Callable[[str], Awaitable[None]]
 """Reports the progress of a call as a line."""
 
@@ -95,10 +97,13 @@ def raise_for_refusal(response: Any) -> None:
 
 
 @asynccontextmanager
-async def open_session(streams: Streams, on_change: Callable[[], None]) -> AsyncIterator[Request]:
+async def open_session(
+    streams: Streams, on_change: Callable[[], None], on_question: Callable[[str], None]
+) -> AsyncIterator[Request]:
     """Initialize a session for the length of a block; return the function that sends requests.
 
-    `on_change` is called when the server announces that its tools have changed.
+    `on_change` is called when the server announces that its tools have changed; `on_question` with
+    each question to the user, which is declined.
 
     Raises:
         ProtocolError: the server refuses the session. Requests raise it, too.
@@ -109,13 +114,20 @@ async def open_session(streams: Streams, on_change: Callable[[], None]) -> Async
         if getattr(notification, "method", None) == "notifications/tools/list_changed":
             on_change()
 
+    async def decline(_: Any, params: Any) -> Any:
+        on_question(params.message)
+        return _types.ElicitResult(action="decline")
+
     client = _types.Implementation(name="manus", version=VERSION)
     options: dict[str, Any] = {"client_info": client, "message_handler": handle}
+    options["elicitation_callback"] = decline
     session, send = (_open_first if IS_FIRST else _open_second)(streams, options)
 
-    async def request(method: str, params: dict[str, Any]) -> dict[str, Any]:
+    async def request(
+        method: str, params: dict[str, Any], progress: Progress | None = None
+    ) -> dict[str, Any]:
         with _translated_errors():
-            return await send(method, params)
+            return await send(method, params, progress)
 
     async with session:
         try:
@@ -143,9 +155,12 @@ def _translated_errors() -> Iterator[None]:
 def _open_first(streams: Streams, options: dict[str, Any]) -> tuple[Any, Request]:
     session = _sdk.ClientSession(*streams, **options)
 
-    async def send(method: str, params: dict[str, Any]) -> dict[str, Any]:
+    async def send(
+        method: str, params: dict[str, Any], progress: Progress | None = None
+    ) -> dict[str, Any]:
         request = _types.Request[dict[str, Any], str](method=method, params=params)
-        result = await session.send_request(request, RootModel[dict[str, Any]])
+        kind = RootModel[dict[str, Any]]
+        result = await session.send_request(request, kind, progress_callback=progress)
         return cast("dict[str, Any]", result.root)
 
     return session, send
@@ -155,9 +170,11 @@ def _open_second(streams: Streams, options: dict[str, Any]) -> tuple[Any, Reques
     dispatcher = import_module("mcp.shared.jsonrpc_dispatcher").JSONRPCDispatcher(*streams)
     session = _sdk.ClientSession(dispatcher=dispatcher, **options)
 
-    async def send(method: str, params: dict[str, Any]) -> dict[str, Any]:
+    async def send(
+        method: str, params: dict[str, Any], progress: Progress | None = None
+    ) -> dict[str, Any]:
         data: dict[str, Any] = {"method": method, "params": {**params}}
-        call_options: dict[str, Any] = {}
+        call_options: dict[str, Any] = {"on_progress": progress} if progress else {}
         session._stamp(data, call_options)  # adds what the version of the protocol requires
         result = await dispatcher.send_raw_request(method, data["params"], call_options)
         return cast("dict[str, Any]", result)

@@ -12,6 +12,7 @@ import anyio
 from manus.calls.session import Session
 from manus.config.mcp_settings import McpServer
 from manus.prompts.sources import MCP
+from manus.sandbox.process_output import listener
 from manus.state.errors import ManusError, ToolError, ToolUnavailableError
 from manus.tools.mcp.definitions import ToolDefinition, list_tools, read_definitions
 from manus.tools.mcp.logins import login_address
@@ -27,6 +28,14 @@ Ask = Callable[[Request], Awaitable[T]]
 _CLOSE_TIMEOUT = 20.0
 """Seconds to wait for a server to exit."""
 _SANDBOX_HINT = " It runs in the sandbox; `sandbox = false` in its settings starts it without one."
+_DECLINED = (
+    "[The server asked the user during the call: {} This was declined, since a call cannot wait "
+    "for a person. Ask the user, and pass the answer as an argument if the tool takes it.]"
+)
+_NEEDS_INPUT = (
+    "The tool needs an answer of the user before it goes on, for which a call cannot wait. Ask the "
+    "user, and pass the answer as an argument if the tool takes it."
+)
 
 
 class LostError(Exception):
@@ -78,7 +87,8 @@ class Connection:
     async def _hold_open(self) -> None:
         async with connect(self._server.settings, self._run) as (streams, last_words):
             try:
-                async with open_session(streams, self._server.mark_stale) as request:
+                opening = open_session(streams, self._server.mark_stale, self._server.note_question)
+                async with opening as request:
                     self._session.set_result(request)
                     await anyio.sleep_forever()
             finally:
@@ -156,6 +166,7 @@ class ServerClient:
         self.problem: str | None = None
         """Why the server is unreachable, as a sentence."""
         self._session = session
+        self._questions: list[str] = []
         self._is_stale = True
         self._connection: Connection | None = None
         self._connecting = asyncio.Lock()
@@ -164,6 +175,10 @@ class ServerClient:
     def mark_stale(self) -> None:
         """Request the tool list again: the server says that it has changed."""
         self._is_stale = True
+
+    def note_question(self, question: str) -> None:
+        """Keep a question to the user, which was declined, for the result of the call."""
+        self._questions.append(question)
 
     async def refresh(self) -> None:
         """List the tools, if this is the first time or if they changed.
@@ -212,8 +227,15 @@ class ServerClient:
         """
         params = {"name": tool, "arguments": arguments}
         seconds = self.settings.call_timeout
+        self._questions.clear()
+        emit = listener.get()  # of this call; the SDK reports from a task of its own
+
+        async def report(done: float, total: float | None, message: str | None) -> None:
+            if emit is not None:
+                emit(message or (f"{done:g} of {total:g}" if total else f"{done:g}"))
+
         try:
-            return await self._ask(lambda request: request("tools/call", params), seconds)
+            result = await self._ask(lambda ask: ask("tools/call", params, report), seconds)
         except ProtocolError as error:
             raise ToolError(f"The MCP server refused the call: {error}") from None
         except NotSentError:
@@ -227,6 +249,10 @@ class ServerClient:
                 f"The MCP server `{self.name}` {failure}. The call may have taken effect, partly "
                 "or completely; the next call reconnects."
             ) from None
+        if result.get("resultType") == "input_required":  # the newest protocol
+            raise ToolError(_NEEDS_INPUT)
+        notes = [{"type": "text", "text": _DECLINED.format(text)} for text in self._questions]
+        return {**result, "content": [*(result.get("content") or []), *notes]} if notes else result
 
     async def _ask(self, ask: Ask[T], seconds: float) -> T:
         """Send a request and return its response; reconnect if the server has not received it."""
