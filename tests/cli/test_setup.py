@@ -127,7 +127,7 @@ def test_a_mistake_is_reported_where_it_is_made(bare: Program, server: ScriptedS
             ("workspace]:", "~/work\r"),
             ("[auto]:", "\r"),
         ):
-            terminal.expect(question)
+            terminal.expect(question, last=question.endswith(":"))  # one is asked twice
             terminal.type(answer)
         assert terminal.wait() == 0, terminal.text
     assert "cannot be reached" in terminal.text

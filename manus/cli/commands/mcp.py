@@ -22,7 +22,7 @@ _PORT = 8765
 
 @click.group()
 def mcp() -> None:
-    """List MCP servers and their tools, log in at them, or act as a server."""
+    """List MCP servers and their tools, log in, or act as a server."""
 
 
 @mcp.command("list")
