@@ -28,8 +28,8 @@ from manus.models.text_marks import (
     is_certain,
     starts_line,
 )
+from manus.models.text_values import convert, list_nodes, quote_keys
 from manus.models.tool_calls import decode_json, parse_literal, repair_arguments
-from manus.state.text import read_json
 
 _NAME_KEYS = ("name", "tool_name", "function_name", "recipient_name", "tool", "function", "action")
 _ARGUMENT_KEYS = (
@@ -50,7 +50,6 @@ _SPACE = re.compile(r"(?:[\s;,]|```\w*)*")
 _ESCAPED = re.compile(r'(<escape>|<\|"\|>)(.*?)\1', re.S)
 _PREFIX = re.compile(r"(</?)[|｜]\w+[|｜](?=\w)")
 _ENDS_VALUE = re.compile(r"</|<[|｜](?!\")|\[|<\w+[|｜]>|<tool_call>")
-_KEY_OR_STRING = re.compile(r'("(?:[^"\\]|\\.)*")|([A-Za-z_]\w*)(?=\s*:)')
 _RESIDUE = re.compile(
     r"<\|(?:start|channel|constrain)\|>\w*|<\|\w+\|>"
     r"|(?:(?:assistant)?commentary|function call)\s*\Z"
@@ -187,7 +186,7 @@ class _Reader:
         for key, _, value in _ATTRIBUTES.findall(mark):
             text = html.unescape(value)
             if key in self._properties():
-                self._values[key] = _convert(text, self._properties()[key])
+                self._values[key] = convert(text, self._properties()[key])
             elif key in _ARGUMENT_KEYS:
                 self._values |= repair_arguments(text) or {}
 
@@ -229,7 +228,7 @@ class _Reader:
         value = self._inner(element)
         if value is None:
             return self._fail()
-        self._values[key] = _convert(value, self._properties().get(key, {}))
+        self._values[key] = convert(value, self._properties().get(key, {}))
         return True
 
     def _inner(self, element: str) -> str | None:
@@ -249,7 +248,7 @@ class _Reader:
         except ValueError:
             self.position = self._next_mark(start, closing=True)
             body = _ESCAPED.sub(lambda m: json.dumps(m[2]), self._text[start : self.position])
-            value = repair_arguments(body) or repair_arguments(_quote_keys(body))
+            value = repair_arguments(body) or repair_arguments(quote_keys(body))
             if value is None:
                 return self._fail(body)
         if self._name and isinstance(value, dict):
@@ -302,7 +301,7 @@ class _Reader:
                 body = body[:-1]
             try:
                 tree = ast.parse(body)
-                calls = [*map(self._python_call, _list_nodes(tree))]
+                calls = [*map(self._python_call, list_nodes(tree))]
             except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
                 continue
             self.calls += calls
@@ -382,30 +381,3 @@ class _Reader:
 
     def _after_closing(self, end: int) -> int:
         return self._text.find(">", end) + 1 or len(self._text)
-
-
-def _list_nodes(tree: ast.Module) -> list[ast.expr]:
-    """Return the expressions of a program, and those in a list as well."""
-    nodes: list[ast.expr] = []
-    for statement in tree.body:
-        if not isinstance(statement, ast.Expr):
-            raise ValueError("not an expression")
-        is_list = isinstance(statement.value, ast.List | ast.Tuple)
-        nodes += statement.value.elts if is_list else [statement.value]  # type: ignore[attr-defined]
-    return nodes
-
-
-def _quote_keys(text: str) -> str:
-    """Return the text of an object with its keys in quotation marks."""
-    return _KEY_OR_STRING.sub(lambda match: match[1] or f'"{match[2]}"', text)
-
-
-def _convert(text: str, schema: Any) -> Any:
-    """Return the value of an argument that was written as text: a string unless it cannot be."""
-    text = text.removeprefix("\n").removesuffix("\n")
-    if not isinstance(schema, dict) or not schema or '"string"' in json.dumps(schema):
-        return text
-    try:
-        return read_json(text.strip())
-    except ValueError:
-        return {"True": True, "False": False, "None": None}.get(text.strip(), text)

@@ -16,10 +16,11 @@ from manus.config.settings import Settings
 from manus.graph.attachments import build_input, keep_upload
 from manus.graph.outcome import get_subject, is_for_model_server
 from manus.graph.profiles import all_profiles
-from manus.pages.report.page import DECISIONS, render_page
+from manus.pages.report.page import render_page
 from manus.pages.trace.model import TraceRun
 from manus.pages.trace.reading import read_trace
 from manus.pages.ui.active_jobs import ActiveJobs
+from manus.pages.ui.questions import build_fields, list_choices
 from manus.runs import messages
 from manus.runs.configuration import (
     build_context,
@@ -58,9 +59,6 @@ _TRUST = "trust"
 """Id of the question whether to trust the files in the folder."""
 _MAX_LISTED = 100
 """Threads."""
-_PLAN_CHOICES = {"yes": "Approve the plan", "cancel": "Cancel"}
-
-
 State = Literal["new", "running", "waiting", "early", "ended"]
 """State of a thread. `running`: in this process; `early`: ended, but can be resumed."""
 
@@ -108,7 +106,7 @@ class PageBackend:
             settings=self._settings,
             selected=self._args,
             inbox=await messages.read_inbox(self._store, thread),
-            asked=[(q.id, get_subject(q), _choices(q), _draft(q)) for q in questions],
+            asked=[(q.id, get_subject(q), list_choices(q), build_fields(q)) for q in questions],
             trust=await self._trust_question(thread),
             problem=self.jobs.problems.get(thread, ""),
             workspace=await asyncio.to_thread(self._workspace_info),
@@ -380,25 +378,6 @@ def _select_pending(inbox: Sequence[InboxMessage], runs: Sequence[TraceRun]) -> 
         if message.reader is None or is_being_read:
             pending.append(message)
     return pending
-
-
-def _choices(question: Interrupt) -> dict[str, str]:
-    """Return the answers offered as buttons."""
-    value = question.value if isinstance(question.value, dict) else {}
-    if value.get("kind") == "plan":
-        return _PLAN_CHOICES
-    if value.get("kind") != "approve":
-        return {}
-    scopes = value.get("scopes", ())
-    return {word: text for word, text in DECISIONS.items() if word in ("yes", *scopes, "no")}
-
-
-def _draft(question: Interrupt) -> dict[str, Any]:
-    """Return the fields of the form that changes a call or a plan; empty if there is none."""
-    value = question.value if isinstance(question.value, dict) else {}
-    if value.get("kind") == "plan":
-        return {"steps": "\n".join(step["text"] for step in value["plan"]["steps"])}
-    return value["action_requests"][0]["args"] if value.get("kind") == "approve" else {}
 
 
 def _save_uploads(workspace: Workspace, files: Sequence[tuple[str, bytes]]) -> list[str]:
