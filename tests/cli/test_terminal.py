@@ -28,6 +28,7 @@ def test_a_streamed_thought_is_not_printed_twice(manus: Program, server: Scripte
     terminal = manus.on_terminal("run", "say hi")
     assert terminal.text.count("I say hi first.") == 1
     lines = terminal.text.splitlines()
+    assert "Step 1/60" in lines, terminal.text
     first = lines.index("Step 1/60")
     assert lines[first + 1] == "  I say hi first."
     assert re.fullmatch(r"  model   \d+\.\d s, .* tokens in, .* out", lines[first + 2])
