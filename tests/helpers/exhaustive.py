@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
+from _pytest.mark.structures import ParameterSet
 
 from tests.helpers.sandboxes import default_kind
 
@@ -17,8 +18,10 @@ def sample(rows: Iterable[Any], every: int) -> list[Any]:
     """
     parameters = []
     for number, row in enumerate(rows):
-        marks = pytest.mark.exhaustive if number % every else ()
-        parameters.append(pytest.param(row, marks=marks))
+        if number % every == 0 or isinstance(row, ParameterSet):  # which has marks of its own
+            parameters.append(row)
+        else:
+            parameters.append(pytest.param(row, marks=pytest.mark.exhaustive))
     return parameters
 
 
