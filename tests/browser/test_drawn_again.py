@@ -76,6 +76,9 @@ async def test_elements_redrawn_with_the_same_text_are_not_new(driver: Driver) -
     ],
 )
 async def test_a_field_whose_name_changes_is_the_same_field(driver: Driver, field: str) -> None:
-    await driver.show(f"{field}<button onclick=change()>Change</button>")
+    clicks = "<output id=n>0</output><script>d = document; d.onclick = e => n.value = e.target.id"
+    await driver.show(f"{field}<button onclick=change()>Change</button>{clicks}</script>")
     await driver.say("click_element", index=driver.number("button"))
     await driver.say("click_element", index=1)
+    clicked = await driver.say("evaluate", text="n.value")
+    assert clicked.endswith("\nf"), "the click reached the field"

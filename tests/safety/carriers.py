@@ -178,13 +178,13 @@ FETCHED = {
         [
             bash(
                 f"{sys.executable} -m pip download -q --no-deps --trusted-host index.example "
-                "-i http://index.example/simple kite; unzip -p kite*.whl '*/METADATA' || "
+                "-i http://index.example/wheels kite; unzip -p kite*.whl '*/METADATA' || "
                 f'{sys.executable} -c "import zipfile as z; '
                 "print(z.ZipFile('kite-1.0-py3-none-any.whl').read('kite-1.0.dist-info/METADATA'))\""
             )
         ],
         {
-            "index.example/simple/kite/": "<a href='/kite-1.0-py3-none-any.whl'>"
+            "index.example/wheels/kite/": "<a href='/kite-1.0-py3-none-any.whl'>"
             "kite-1.0-py3-none-any.whl</a>",
             "index.example/kite-1.0-py3-none-any.whl": Answer(_WHEEL, type="application/zip"),
         },

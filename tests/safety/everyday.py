@@ -167,7 +167,7 @@ PAGES: dict[str, Page] = {
     "data.example/a.csv": Answer("a,b\n1,2\n", type="text/csv"),
     "drop.example/": _UPLOAD,
     "drop.example/in": "<p>Thank you</p>",
-    "index.example/simple/kite/": '<a href="/kite-1.0-py3-none-any.whl">'
+    "index.example/wheels/kite/": '<a href="/kite-1.0-py3-none-any.whl">'
     "kite-1.0-py3-none-any.whl</a>",
     "index.example/kite-1.0-py3-none-any.whl": Answer(_wheel("kite"), type="application/zip"),
     "api.example/v1": Answer('{"rate": 1.1}', type="application/json"),
@@ -175,7 +175,7 @@ PAGES: dict[str, Page] = {
 _SEARCH = call("web_search", query="kites")
 _INSTALL = (
     "python3 -m pip install -q --no-deps --target lib --trusted-host index.example "
-    "-i http://index.example/simple kite"
+    "-i http://index.example/wheels kite"
 )
 
 _INSTALL_AGAIN = _INSTALL.replace("--target lib", "--target more")

@@ -5,27 +5,17 @@ import os
 from functools import partial
 
 import pytest
-from playwright.async_api import Page, Route, expect
+from playwright.async_api import expect
 
 from tests.cli.program import Program
 from tests.helpers.pause import Pause
+from tests.pages.report.chat import hold, say
 from tests.pages.report.viewer import View
 from tests.server import ScriptedServer, call, text
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(300)]
 
 LOOKS = call("bash", command="true")
-
-
-async def say(page: Page, words: str) -> None:
-    await page.get_by_label("Message").fill(words)
-    await page.get_by_label("Message").press("Enter")
-
-
-async def hold(event: asyncio.Event, route: Route) -> None:
-    """Hold a request of the page until an event is set."""
-    await event.wait()
-    await route.continue_()
 
 
 async def test_the_composer_is_usable_during_a_run(

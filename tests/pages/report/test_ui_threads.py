@@ -7,10 +7,11 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from playwright.async_api import Page, Route, expect
+from playwright.async_api import expect
 
 from tests.cli.program import Program
 from tests.flow.helpers import is_planner, is_step, is_summary, makes, succeeds
+from tests.pages.report.chat import hold, say
 from tests.pages.report.viewer import View
 from tests.server import ScriptedServer, call, calls, text
 
@@ -18,17 +19,6 @@ pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(300
 FACTS = (Path(__file__).parent / "accessibility.js").read_text()
 """Counts what assistive technology needs in a page."""
 ACCESSIBLE = {"headings": 1, "mains": 1, "nested": 0, "unnamed": 0, "outside": 0, "faint": []}
-
-
-async def say(page: Page, words: str) -> None:
-    await page.get_by_label("Message").fill(words)
-    await page.get_by_label("Message").press("Enter")
-
-
-async def hold(event: asyncio.Event, route: Route) -> None:
-    """Hold a request of the page until an event is set."""
-    await event.wait()
-    await route.continue_()
 
 
 async def test_the_list_of_threads_and_the_options_of_a_request(
