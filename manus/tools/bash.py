@@ -19,8 +19,9 @@ from manus.sandbox.process import exit_state
 from manus.state.errors import ToolError
 from manus.state.text import one_line
 from manus.tools.shell.commands import plain_commands, possible_commands
-from manus.tools.shell.shell import CommandResult, Shell
-from manus.workspace.workspace import WORKSPACE, Workspace
+from manus.tools.shell.interpreter import Ended
+from manus.tools.shell.shell import Shell
+from manus.workspace.workspace import WORKSPACE
 
 BASH = "bash"
 _MAX_TIMEOUT = 3600.0
@@ -133,7 +134,8 @@ class Bash(AgentTool):
         run = shell.run_with_git if request.writes_git else shell.run
         async with sandbox.programs.looking() as notes:
             outcome = await run(text, request.timeout)
-        output = _describe(outcome, self.session.workspace, request.timeout)
+        directory = self.session.workspace.show(shell.directory)
+        output = _describe(outcome, directory, request.timeout)
         output += sandbox.describe_failures(mark, outcome.output)
         if sandbox.guards_repository:
             is_failure = outcome.status != 0
@@ -154,12 +156,12 @@ class Bash(AgentTool):
         return Shell(self.session.workspace, await get_sandbox(self.session))
 
 
-def _describe(outcome: CommandResult, workspace: Workspace, seconds: float) -> str:
+def _describe(outcome: Ended, directory: str, seconds: float) -> str:
     """Describe the output of a command, and how it ended."""
     parts = [_FRESH] if outcome.fresh else []
     if outcome.output:
         parts.append(outcome.output.removesuffix("\n"))
-    directory = one_line(workspace.show(outcome.directory), _MAX_DIRECTORY)
+    directory = one_line(directory, _MAX_DIRECTORY)
     is_root = directory == "."
     fresh_directory = "the workspace" if is_root else f"`{directory}`"
     if outcome.status is None:

@@ -1,4 +1,4 @@
-"""`python_execute`: Python code in a separate process."""
+"""`python_execute`: Python code in the workspace."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import os
 from pathlib import Path
 from typing import Any, ClassVar
 
+from langchain_core.runnables.config import ensure_config
 from pydantic import BaseModel, Field
 from typing_extensions import override
 
@@ -19,6 +20,7 @@ from manus.sandbox.environment.tools import find_user_tools
 from manus.sandbox.interpreter import get_own_python
 from manus.sandbox.process import ProcessResult, exit_state, run
 from manus.state.errors import ToolError, ToolUnavailableError
+from manus.tools.python_session import INTERRUPTED, CellEnd, PythonSession, has_ipython
 from manus.workspace.safe_open import write_private
 from manus.workspace.workspace import PRIVATE, WORKSPACE, Workspace
 
@@ -28,6 +30,17 @@ OWN_PYTHON = "own_python"
 _LONGEST = 3600.0
 _FOLDER = f"{PRIVATE}/python"
 
+_SESSION = (
+    "Run Python code in the workspace, whose modules it can import. Variables, functions and "
+    "imports stay for the later calls of this run, so load data once. Returns what the code "
+    "prints, the value of an expression in its last line, and how it ended. stdin is empty."
+)
+_INTERRUPTED = (
+    "[stopped: timed out after {seconds:g} s; the variables are kept. Make it faster, do less at a "
+    "time, or set a larger `timeout`]"
+)
+_LOST = "[fresh Python: what was in it before is gone ({names})]"
+_ENDED = "[{how}; Python ended, and the next call gets a fresh one{lost}]"
 _STOPPED = (
     "[stopped: timed out after {seconds:g} s; everything that it had started was killed. Make it "
     "faster, do less at a time, or set a larger `timeout`]"
@@ -46,8 +59,18 @@ class PythonExecuteArgs(Arguments):
     )
 
 
+class PythonSessionArgs(PythonExecuteArgs):
+    """Arguments of `python_execute` in a profile whose Python keeps its variables."""
+
+    restart: bool = Field(False, description="Start a fresh Python first")
+
+
 class PythonExecute(AgentTool):
-    """Python in a separate process in the workspace."""
+    """Python in the workspace: a process for each call, or one for the whole run.
+
+    One process keeps its variables. It is the Python of manus, for a profile that needs its
+    packages, if IPython is installed.
+    """
 
     name: str = PYTHON
     description: str = (
@@ -61,12 +84,56 @@ class PythonExecute(AgentTool):
     time_limit: ClassVar[float] = _LONGEST + 120
 
     @override
+    def model_post_init(self, context: Any) -> None:
+        if self._is_own and has_ipython():
+            self.args_schema = PythonSessionArgs
+            self.description = _SESSION
+        super().model_post_init(context)
+
+    @property
+    def _is_own(self) -> bool:
+        """Return whether the profile's code needs the packages that come with manus."""
+        return bool(self.session.settings.profile.extras.get(OWN_PYTHON))
+
+    @override
     async def observe(self, **arguments: Any) -> Observation:
-        request = PythonExecuteArgs.model_construct(**arguments)
-        if not request.code.strip():
+        request = PythonSessionArgs.model_construct(**arguments)
+        if not (request.code.strip() or request.restart):
             raise ToolError("`code` is empty; give the Python code to execute.")
-        workspace = self.session.workspace
         code = request.code.encode("utf-8", "surrogatepass")  # Python reports what it cannot decode
+        if self.args_schema is PythonSessionArgs:
+            return await self._run_cell(code, request)
+        return await self._run_alone(code, request.timeout)
+
+    async def _run_cell(self, code: bytes, request: PythonSessionArgs) -> Observation:
+        """Run the code in the Python of the run."""
+        session = await self.session.obtain("python", self._open_session)
+        if request.restart:
+            await session.restart()
+        sandbox = await get_sandbox(self.session)
+        mark = sandbox.mark
+        async with sandbox.programs.looking() as notes:
+            cell = await session.run_cell(code, request.timeout)
+        output = cell.ended.output
+        text = _describe_cell(cell, request.timeout)
+        text += sandbox.describe_failures(mark, output)
+        text += "".join(notes)
+        status = None if cell.ended.status == INTERRUPTED else cell.ended.status
+        return Observation(
+            text,
+            is_error=status != 0,
+            is_exit_code=status is not None,
+            source=COMMAND,
+            output=output,
+        )
+
+    async def _open_session(self) -> PythonSession:
+        thread_id = str(ensure_config().get("configurable", {}).get("thread_id", ""))
+        return PythonSession(self.session.workspace, await get_sandbox(self.session), thread_id)
+
+    async def _run_alone(self, code: bytes, seconds: float) -> Observation:
+        """Run the code in a process of its own."""
+        workspace = self.session.workspace
         script = await asyncio.to_thread(_write_code, code, workspace)
         python, is_own = await asyncio.to_thread(self._choose_python)
         sandbox = await get_sandbox(self.session)
@@ -75,13 +142,13 @@ class PythonExecute(AgentTool):
             finished = await run(
                 [python, str(script)],
                 workspace=workspace,
-                seconds=request.timeout,
+                seconds=seconds,
                 extra={"PYTHONPATH": str(workspace.root)},
                 sandbox=sandbox,
             )
         # Tracebacks name the file relative to the workspace, so they are the same on every machine.
         output = finished.output.replace(str(script), f"{_FOLDER}/{script.name}")
-        text = _describe(output, finished, request.timeout)
+        text = _describe(output, finished, seconds)
         text += _interpreter_note(workspace.show(Path(python)), output, is_own=is_own)
         text += sandbox.describe_failures(mark, finished.output)
         text += "".join(notes)
@@ -95,9 +162,8 @@ class PythonExecute(AgentTool):
 
     def _choose_python(self) -> tuple[str, bool]:
         """Return the interpreter, and whether it is manus's own. Blocking."""
-        root = self.session.workspace.root
-        if not self.session.settings.profile.extras.get(OWN_PYTHON):
-            python = find_user_tools(root, os.environ).python
+        if not self._is_own:
+            python = find_user_tools(self.session.workspace.root, os.environ).python
             if python is not None:
                 return str(python), False
         return get_own_python(), True
@@ -125,6 +191,26 @@ def _write_code(code: bytes, workspace: Workspace) -> Path:
             "free space there, or use another tool."
         ) from None
     return path
+
+
+def _describe_cell(cell: CellEnd, seconds: float) -> str:
+    """Describe the output of a cell, how it ended, and what is gone."""
+    ended = cell.ended
+    parts = [_LOST.format(names=", ".join(cell.lost_before))] if cell.lost_before else []
+    if ended.output:
+        parts.append(ended.output.rstrip("\n"))
+    lost = f"; gone: {', '.join(cell.lost_after)}" if cell.lost_after else ""
+    if ended.status is None:
+        how = f"stopped: timed out after {seconds:g} s and did not react"
+        parts.append(_ENDED.format(how=how, lost=lost))
+    elif ended.exited:
+        parts.append(_ENDED.format(how=exit_state(ended.status), lost=lost))
+    elif ended.status == INTERRUPTED:
+        parts.append(_INTERRUPTED.format(seconds=seconds))
+    else:
+        silent = "" if ended.output else ", nothing was printed"
+        parts.append(f"[{exit_state(ended.status)}{silent}]")
+    return "\n".join(parts)
 
 
 def _describe(output: str, finished: ProcessResult, seconds: float) -> str:
