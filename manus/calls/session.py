@@ -120,8 +120,6 @@ class Session:
     """Whether the run is interrupted until the user answers."""
     lost_calls = ""
     """The note for the model about effects that the stored state does not contain."""
-    lost_steps = ""
-    """The same about the plan of which the run executes a step."""
     question_slot: QuestionSlot | None = None
     """The slot shared by all sessions of a run that is served to chat UIs."""
     files: ThreadFiles | None = None

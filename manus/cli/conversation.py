@@ -22,7 +22,7 @@ from manus.cli.folder_trust import ask_for_file_trust
 from manus.cli.local_server import use_local_server
 from manus.cli.prompt_session import FoldedPastes, request_session
 from manus.cli.questions import LEAVE
-from manus.cli.screen import DONE, Screen
+from manus.cli.screen import Screen
 from manus.cli.settings import read_settings, with_store
 from manus.cli.start_run import resume_thread, start_run
 from manus.runs.configuration import resolve_workspace
@@ -54,7 +54,7 @@ _COMMANDS = {
     "report": "[FILE] write the thread as an HTML page",
     "show": "show the history of the thread",
     "cost": "show the tokens and cost of the thread",
-    "undo": "undo the file changes of the last request",
+    "undo": "take back the last request: messages, plan and files",
     "history": "list the steps of the thread and the files that each has changed",
     "rewind": "STEP: return to the end of a step: messages, plan and files",
     "help": "show this list",
@@ -352,25 +352,18 @@ class Conversation:
         self._call_command("rewind", self._thread, *options)
 
     def _on_undo(self, _: str) -> None:
-        from manus.threads.rewind import Rewinder
-        from manus.threads.snapshots.restored_text import describe_effects, describe_files
+        from manus.threads.history import read_history
+        from manus.threads.steps import HistoryStep, list_steps
 
-        thread = self._stored_thread()
+        async def read_steps(store: Store) -> list[HistoryStep]:
+            return list_steps(await read_history(store, self._thread))
 
-        async def restore_files(store: Store) -> str:
-            if thread is None:
-                return ""
-            async with store.hold(thread.thread_id):
-                result = await Rewinder(store, thread).restore_files()
-            if result is None:
-                return ""
-            return "\n".join([*describe_files(result), *describe_effects(result.outside_effects)])
-
-        if restored := with_store(restore_files):
-            self._screen.paragraph(restored, DONE, indent=2)
-            self._notes.append(f"<undone>\nThe user undid changes.\n{restored}\n</undone>")
-        else:
-            self._screen.paragraph("Nothing to undo: no recorded request has changed a file.")
+        steps = with_store(read_steps)
+        earlier = [step for step in steps if step.run != steps[-1].run]
+        if not earlier:
+            self._screen.paragraph("Nothing to undo: this conversation has no request.")
+            return
+        self._on_rewind(str(earlier[-1].number))
 
 
 def _earlier_note(run: TraceRun) -> str:

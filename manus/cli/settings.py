@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from manus.threads.base import Store
 
 T = TypeVar("T")
+_MACHINE_SETTINGS = ("MANUS_CHECKPOINT", "MANUS_SANDBOX", "MANUS_BROWSER_PATH", "MANUS_DEBUG")
+"""Settings about the machine rather than the run."""
 
 
 def read_settings() -> Settings:
@@ -80,6 +82,18 @@ def _variables() -> dict[str, str | None]:
     from dotenv import dotenv_values
 
     return dotenv_values(".env")
+
+
+def drop_settings(folder: Path) -> None:
+    """Go to a folder without settings, and keep only those of the machine.
+
+    No model, approval, hook, MCP server or limit of the user applies in this process from now on.
+    """
+    for variable in [*os.environ]:
+        if variable.startswith("MANUS_") and variable not in _MACHINE_SETTINGS:
+            del os.environ[variable]
+    os.environ["XDG_CONFIG_HOME"] = str(folder / ".config")
+    os.chdir(folder)
 
 
 def with_store(use: Callable[[Store], Awaitable[T]], settings: Settings | None = None) -> T:

@@ -19,7 +19,7 @@ from manus.threads.records.base import Records
 from manus.threads.records.inbox import (
     Inbox,
     InboxMessage,
-    MemoryInbox,
+    SqliteInbox,
     list_unread,
     new_message,
 )
@@ -29,13 +29,13 @@ from manus.threads.records.thread_inbox import ThreadInbox
 if TYPE_CHECKING:
     from manus.graph.run_graph import RunGraph
 
-SERVED_INBOX = MemoryInbox()
+SERVED_INBOX = SqliteInbox()
 """Inboxes of a LangGraph server whose store cannot hold them."""
 NO_STORE = (
     "Messages to a running thread need a checkpointer: build the graph with one, for example "
     "`open_sqlite`."
 )
-_memory: weakref.WeakKeyDictionary[Any, MemoryInbox] = weakref.WeakKeyDictionary()
+_memory: weakref.WeakKeyDictionary[Any, SqliteInbox] = weakref.WeakKeyDictionary()
 """Inboxes of checkpointers that cannot hold them."""
 
 
@@ -50,7 +50,7 @@ def select_inbox(
         return SERVED_INBOX
     if not isinstance(saver, BaseCheckpointSaver):
         return None
-    return _memory.setdefault(saver, MemoryInbox())
+    return _memory.setdefault(saver, SqliteInbox())
 
 
 def find_inbox(saver: Any) -> Inbox:

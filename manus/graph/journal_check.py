@@ -46,26 +46,15 @@ async def mark_unfinished(
         await journal.afork()
         return
     tasks = _started_tasks(snapshot, answered, catalog)
-    if is_foreign:
-        problem = "This thread was last continued with another record of its tool calls"
-    else:
-        problem = _find_mismatch(journal, snapshot, tasks, is_whole=is_whole)
-    if problem:
-        await _record_unknown(journal, tasks, problem)
-
-
-async def _record_unknown(journal: Journal, tasks: list[PregelTask], problem: str) -> None:
-    """Record unfinished calls that the journal does not have, so that they are not repeated."""
-    unknown = []
-    for task in tasks:
-        if task.result is None and journal.look_up(task.id) is None:
-            unknown.append(task)
-    for task in unknown:
-        await journal.abegin(task.id, Claim("act"))
+    if is_whole and not is_foreign and _matches(journal, snapshot, tasks):
+        return
+    unknown = [t.id for t in tasks if t.result is None and journal.look_up(t.id) is None]
+    for task_id in unknown:
+        await journal.abegin(task_id, Claim("act"))
     if unknown:
         log.warning(
-            "%s: the %d tool calls that were under way may have taken effect and are not repeated.",
-            problem,
+            "The record of this thread's tool calls does not match its stored state: the %d tool "
+            "calls that were under way may have taken effect and are not repeated.",
             len(unknown),
         )
 
@@ -132,26 +121,15 @@ def asked_calls(snapshot: StateSnapshot | None) -> dict[str, AskedCall]:
     return calls
 
 
-def _find_mismatch(
-    journal: Journal, snapshot: StateSnapshot, tasks: list[PregelTask], *, is_whole: bool
-) -> str:
-    """Describe how the journal and the state differ; empty if they match."""
-    if not is_whole:
-        return "The record of this thread's tool calls is lost or damaged"
-    answers = _answers(snapshot, tasks)
+def _matches(journal: Journal, snapshot: StateSnapshot, tasks: list[PregelTask]) -> bool:
+    """Return whether the journal has the newest call of the state, and the state that of it."""
+    writes = [task.result.get("messages", []) for task in tasks if isinstance(task.result, dict)]
+    messages = chain(snapshot.values.get("messages", []), *writes)
+    answers = [message for message in messages if isinstance(message, ToolMessage)]
     recorded = [answer for answer in answers if JOURNALLED in answer.additional_kwargs]
     if recorded and journal.look_up(str(recorded[-1].id)) is None:
-        return "The record of this thread's tool calls lacks the newest of them"
+        return False
     known_ids = {task.id for task in tasks} | {answer.id for answer in answers}
     newest = journal.newest
     # a delegated task is recorded under its namespace, which ends with the id of the call's task
-    if newest is not None and newest.partition(ATTEMPT)[0].rpartition(":")[2] not in known_ids:
-        return "This thread's stored state is older than the record of its tool calls"
-    return ""
-
-
-def _answers(snapshot: StateSnapshot, tasks: list[PregelTask]) -> list[ToolMessage]:
-    """Return the tool messages of the history and of finished tasks."""
-    writes = [task.result.get("messages", []) for task in tasks if isinstance(task.result, dict)]
-    messages = chain(snapshot.values.get("messages", []), *writes)
-    return [message for message in messages if isinstance(message, ToolMessage)]
+    return newest is None or newest.partition(ATTEMPT)[0].rpartition(":")[2] in known_ids

@@ -61,7 +61,6 @@ async def restore_run(
         StorageError: the journal cannot be written.
     """
     session = active_run.session
-    session.lost_calls = ""
     is_fork = bool(configurable.get("checkpoint_id"))
     if is_fork:
         await session.journal.afork()  # a fork repeats effects on purpose

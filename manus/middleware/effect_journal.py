@@ -40,7 +40,7 @@ from manus.threads.records.select import (
     open_database,
     select_records,
 )
-from manus.threads.records.sqlite import open_records
+from manus.threads.records.sqlite import SqliteRecords
 
 T = TypeVar("T")
 Result = ToolMessage | Command[Any]
@@ -229,7 +229,7 @@ def _find_records(store: Any) -> Records:
     if isinstance(store, str) and is_database(store):
         return open_database(store)
     if isinstance(store, str | Path):
-        return open_records(Path(store).expanduser().absolute())
+        return SqliteRecords(Path(store).expanduser().absolute())
     records = select_records(store)
     if records is None:
         raise UsageError(

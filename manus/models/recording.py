@@ -98,7 +98,7 @@ def _escape(path: str) -> str:
     return json.dumps(path, ensure_ascii=False)[1:-1]
 
 
-def _encode_reply(reply: AIMessage, workspace: str) -> Turn:
+def encode_reply(reply: AIMessage, workspace: str) -> Turn:
     """Return a reply as recorded: text, calls, usage, finish reason and readable reasoning.
 
     The arguments of a malformed call are recorded as text.
@@ -116,7 +116,7 @@ def _encode_reply(reply: AIMessage, workspace: str) -> Turn:
     return _move_turn(turn, workspace, _WORKSPACE)
 
 
-def _decode_reply(recorded: Turn, workspace: str) -> AIMessage:
+def decode_reply(recorded: Turn, workspace: str) -> AIMessage:
     """Return a recorded reply with the path of this workspace in it."""
     turn = _move_turn(recorded, _WORKSPACE, workspace)
     message = AIMessage(content=turn["text"], usage_metadata=turn.get("usage"))
@@ -167,7 +167,7 @@ class Recorder:
             after = self._find_previous(conversation)
             recorded_count = 0 if after is None else len(self._turns[after])
             line: Turn = {"role": role, "after": after, "messages": conversation[recorded_count:]}
-            line["reply"] = _encode_reply(reply, self._workspace)
+            line["reply"] = encode_reply(reply, self._workspace)
             try:
                 text = json.dumps(line, ensure_ascii=False) + "\n"
                 with open(self._descriptor, "ab", closefd=False) as handle:
@@ -218,7 +218,7 @@ class ReplayModel(BaseChatModel):
         after = line["after"]
         before = []
         if after is not None:
-            reply = _decode_reply(self._replies[after], self.workspace)
+            reply = decode_reply(self._replies[after], self.workspace)
             before = [*self._conversations[after], normalize_message(reply, self.workspace)]
         self._conversations.append([*before, *line["messages"]])
         self._replies.append(line["reply"])
@@ -239,7 +239,7 @@ class ReplayModel(BaseChatModel):
             raise ReplayMismatchError(self._explain_mismatch(conversation))
         index = next((index for index in indexes if index not in self._played), indexes[-1])
         self._played.add(index)
-        return _decode_reply(self._replies[index], self.workspace)
+        return decode_reply(self._replies[index], self.workspace)
 
     def _explain_mismatch(self, conversation: list[Turn]) -> str:
         if not self._conversations:

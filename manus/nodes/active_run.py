@@ -314,6 +314,7 @@ def _resolve(
 
 def _take_over(active_run: ActiveRun, parent: ActiveRun | None, waited: ActiveRun | None) -> None:
     """Share the approvals and refusals of the outer run, or those of the run that waited."""
+    active_run.session.lost_calls = "" if parent is None else parent.session.lost_calls
     other = parent or waited
     if other is None:
         root = active_run.session.workspace.root
@@ -324,7 +325,6 @@ def _take_over(active_run: ActiveRun, parent: ActiveRun | None, waited: ActiveRu
     if parent is not None:
         active_run.session.files = parent.session.files
         active_run.session.owns_files = False
-        active_run.session.lost_steps = parent.session.lost_calls
         active_run.client.chat_models = parent.client.chat_models
         active_run.client.calibration = parent.client.calibration
 

@@ -17,7 +17,7 @@ from manus.calls.changed_files import MAX_FILES, changed_since, find_mentioned, 
 from manus.calls.shared_files import SharedFiles, StepFiles, hash_files
 from manus.nodes.active_run import ActiveRun, get_active_run
 from manus.nodes.exchange.inbox import announce_messages, receive_messages
-from manus.nodes.planning.lost_steps import record_end, record_start, report_lost_steps
+from manus.nodes.exchange.lost_calls import record_end, record_start, report_lost_calls
 from manus.nodes.planning.questions import (
     interrupts_run,
     sort_by_call,
@@ -60,7 +60,7 @@ async def execute_step(
         task = cast(StepTask, state_or_task)
         return await run_plan_step(task, active_run, executors[task["executor"]], config)
     state, received = await receive_messages(state_or_task, active_run.inbox)
-    await report_lost_steps(active_run.session, state)
+    await report_lost_calls(active_run.session, state)
     active_run.announce_restored_files(get_stream_writer())
     announce_messages(received, get_stream_writer())
     start_time = await next_tick()
@@ -164,7 +164,7 @@ async def run_plan_step(
     step_files = _watch_calls(task, active_run, step_config)
     space = str(step_config["configurable"].get("checkpoint_ns", ""))
     journal = active_run.session.journal
-    await record_start(journal, space, task["title"])
+    await record_start(journal, space, task["title"], task["title"])
     async with active_run.slots:
         request = _request(task)
         subagent = await run_subagent(active_run, executor, request, emit_action, step_config)
@@ -181,7 +181,7 @@ async def run_plan_step(
         waiting = await waiting_record(task, questions, subagent, hashes, step_config)
         return _set_aside(task, waiting, space)
     update = _end_step(task, subagent, files, space)
-    await record_end(journal, space, task["title"], subagent.output)
+    await record_end(journal, space, task["title"], space, subagent.output)
     if messages := list_steering(subagent.values.get("messages") or []):
         update["messages"] = messages  # so that the following steps and the summary have them too
     if active_run.session.files is not None and active_run.session.files.head:

@@ -14,8 +14,8 @@ from langgraph.types import Overwrite
 from manus.config.context import Context
 from manus.nodes.active_run import ActiveRun, get_active_run, model_interrupt
 from manus.nodes.exchange.inbox import announce_messages, receive_messages
+from manus.nodes.exchange.lost_calls import report_lost_calls
 from manus.nodes.planning.approval import ask_for_approval
-from manus.nodes.planning.lost_steps import report_lost_steps
 from manus.nodes.planning.planner import Executors, ask_planner, compact_thread
 from manus.nodes.summarize import summarize_without_model
 from manus.prompts import flow as prompts
@@ -48,7 +48,7 @@ async def plan(
     if not is_first and state["run"]["approval"] == "wanted":
         return _ask_for_approval(state, active_run)
     state, received = await receive_messages(state, active_run.inbox)
-    await report_lost_steps(active_run.session, state)
+    await report_lost_calls(active_run.session, state)
     active_run.announce_restored_files(emit)
     announce_messages(received, emit)
     usage = total_usage(state)

@@ -16,6 +16,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.config import get_config, get_stream_writer
 from langgraph.errors import GraphBubbleUp, GraphInterrupt
 
+from manus.calls.call import JOURNALLED
 from manus.calls.result import Observation
 from manus.calls.user_tools import is_user_tool
 from manus.nodes.active_run import ActiveRun, get_active_run
@@ -28,6 +29,7 @@ from manus.state.errors import SettingsError, ToolError
 from manus.state.events import DelegateActionEvent
 from manus.state.taint import Exposure, find_exposure, request_fields
 from manus.state.usage import Spending, Usage, no_usage
+from manus.tools.delegate import DELEGATE
 from manus.tools.terminate import TERMINATE
 
 log = logging.getLogger("manus")
@@ -192,13 +194,16 @@ async def run_delegated(
     journal = active_run.session.journal
     config = await continue_in_copy(get_config(), active_run)
     namespace = str(config["configurable"].get("checkpoint_ns", ""))
-    await record_start(journal, namespace, call_id)
+    await record_start(journal, namespace, DELEGATE, call_id)
     async with active_run.slots:
         result = await run_subagent(active_run, graph, request, emit_action, config)
     if result.interrupt is not None:
         raise result.interrupt
     messages = result.values.get("messages") or []
-    await record_end(journal, namespace, call_id, result.output, messages)
+    if any(JOURNALLED in message.additional_kwargs for message in messages):
+        await record_end(journal, namespace, DELEGATE, call_id, result.output)
+    else:  # without effects, it is not missed
+        await journal.arelease(namespace)
     lines += _spending(result)
     source = AGENT if result.exposure.untrusted else ""
     if result.exposure.private:

@@ -66,8 +66,7 @@ async def think(
     stored = state.get("messages", [])
     messages = active_run.history_repair.repair(stored)
     repairs = [] if messages is stored else replacement_writes(stored, messages)
-    if active_run.session.recorded_calls or active_run.session.journal.unfinished:
-        await report_lost_calls(active_run.session, messages, state.get("compaction"))
+    await report_lost_calls(active_run.session, {**state, "messages": messages})
     visible = without_closings(messages)
     history = ThreadHistory(visible, state.get("compaction"), run["request_id"])
     notes = await build_notes(state, active_run, run, visible)

@@ -221,13 +221,3 @@ BEGUN_BEFORE = "It may have been started before the plan was changed; check the 
 ENDED_BY_PERSON = "The user ended the run while it waited for an answer."
 CANCELLED = "The plan was not approved, and the run was ended by the user."
 MODEL_SILENT = "(The model could not write a summary; this is the plan as it ended.)"
-
-
-def lost_steps(steps: Sequence[str]) -> str:
-    """Return the note on executed steps that the plan does not contain."""
-    listing = "\n".join(f"- {step}" for step in steps)
-    return (
-        "The plan is older than the record of its steps: these steps, which are missing from it, "
-        f"were executed, and their effects remain:\n{listing}\nCheck the current state before you "
-        "repeat any of them."
-    )

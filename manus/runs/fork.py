@@ -59,11 +59,8 @@ def _share_snapshots(workspace: Workspace, old_id: str, new_id: str, snapshot: s
 
 def _copy_files(thread: Thread, step: HistoryStep, target: Workspace) -> str:
     """Write the files as of the end of a step into a folder; return the snapshot. Blocking."""
-    original = Workspace(thread.workspace or ".")
-    snapshots = original.records / SNAPSHOTS
-    store = SnapshotStore.open(snapshots) if snapshots.exists() else None
-    head = store.head(make_ref(thread.thread_id)) if store is not None else ""
-    if store is None or not head:
+    store = open_snapshots(thread)
+    if store is None:
         raise UsageError(
             f"The files of the thread {thread.thread_id} are not recorded on this machine; "
             "omit --workspace to fork only its messages."
@@ -72,19 +69,42 @@ def _copy_files(thread: Thread, step: HistoryStep, target: Workspace) -> str:
     is_in_use = folder.exists() and not folder.is_dir()
     if is_in_use or (folder.is_dir() and {path.name for path in folder.iterdir()} - {PRIVATE}):
         raise UsageError(f"{folder} is not empty; choose a new folder for the fork.")
-    snapshot = step.snapshot or store.chain("", head)[0].id
+    snapshot = step.snapshot or find_first_snapshot(store, thread)
     # the folder appears with all files, so that a fork that was killed can be repeated
     unfinished = folder.with_name(f".{folder.name}.{_UNFINISHED}")
     shutil.rmtree(unfinished, ignore_errors=True)
     unfinished.mkdir(parents=True)
-    restoration = Restoration(unfinished, store, plan_copy(store, snapshot))
-    restoration.run()
-    if restoration.failed:
-        names = ", ".join(restoration.failed)
-        raise StorageError(f"These files of the step cannot be written to {unfinished}: {names}.")
+    write_snapshot(store, snapshot, unfinished)
     target.prepare()  # records that the folder was empty
+    snapshots = Workspace(thread.workspace or ".").records / SNAPSHOTS
     shutil.copytree(snapshots, target.records / SNAPSHOTS, dirs_exist_ok=True)
     shutil.rmtree(target.private)
     unfinished.rename(folder)
     target.prepare()
     return snapshot
+
+
+def open_snapshots(thread: Thread) -> SnapshotStore | None:
+    """Return the snapshots of a thread's files; None if it has none here. Blocking."""
+    folder = Workspace(thread.workspace or ".").records / SNAPSHOTS
+    store = SnapshotStore.open(folder) if folder.exists() else None
+    has_any = store is not None and store.head(make_ref(thread.thread_id))
+    return store if has_any else None
+
+
+def find_first_snapshot(store: SnapshotStore, thread: Thread) -> str:
+    """Return the id of the snapshot from before the first change of a thread. Blocking."""
+    return store.chain("", store.head(make_ref(thread.thread_id)))[0].id
+
+
+def write_snapshot(store: SnapshotStore, snapshot: str, folder: Path) -> None:
+    """Write the files of a snapshot into an empty folder. Blocking.
+
+    Raises:
+        StorageError: some files cannot be written.
+    """
+    restoration = Restoration(folder, store, plan_copy(store, snapshot))
+    restoration.run()
+    if restoration.failed:
+        names = ", ".join(restoration.failed)
+        raise StorageError(f"These files of the step cannot be written to {folder}: {names}.")

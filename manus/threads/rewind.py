@@ -39,7 +39,7 @@ from manus.threads.spending import (
     find_spent,
     find_spent_elsewhere,
 )
-from manus.threads.steps import ENDED, HistoryStep, list_steps, run_starts
+from manus.threads.steps import ENDED, HistoryStep, list_steps
 from manus.threads.thread_list import Thread, read_thread
 from manus.workspace.workspace import Workspace
 
@@ -94,33 +94,6 @@ class Rewinder:
         result.outside_effects = effects
         result.spent = find_spent(history, step.checkpoint).total
         return result
-
-    async def restore_files(self) -> Rewound | None:
-        """Undo the newest run's file changes that are not yet undone; messages stay.
-
-        Returns None if there are none, or if the files are not recorded.
-        """
-        history = await read_history(self._store, self._thread.thread_id)
-        if not history.get(ROOT):
-            return None
-        newest = history[ROOT][-1].id
-        starts = list(run_starts(list_steps(history)))
-        last = await asyncio.to_thread(self._files.log.find_last)
-        if last is not None and not last.checkpoint and last.previous == newest:
-            # nothing has happened since: continue with the run before that one
-            starts = [step for step in starts if step.number < last.step]
-        for step in reversed(starts):
-            before, start = await asyncio.to_thread(self._files.find_snapshots, step.snapshot)
-            if not start:
-                return None
-            intent = Intent("", start, before, newest, before, step=step.number)
-            result = await self._carry_out(intent)
-            if result.has_changes:
-                result.outside_effects = await asyncio.to_thread(
-                    self._list_effects, history, step.checkpoint
-                )
-                return result
-        return None
 
     async def undo(self) -> Rewound:
         """Undo the last rewind of the thread.

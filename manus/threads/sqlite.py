@@ -21,7 +21,8 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from manus.state.errors import StorageError
 from manus.threads import maintenance, rewind
 from manus.threads.base import RECENT, Store, StoredThread, make_ids_later_than
-from manus.threads.records.sqlite import CREATE_INBOX, SqliteRecords, open_records
+from manus.threads.records.inbox import CREATE_INBOX
+from manus.threads.records.sqlite import SqliteRecords
 from manus.threads.records.store_version import check_sqlite_version, mark_sqlite_version
 from manus.threads.serializer import CompactSerializer
 from manus.threads.thread_lock import hold_file
@@ -152,7 +153,7 @@ class SqliteStore(SqliteSaver, Store):
         connection = sqlite3.connect(path, timeout=_LOCK_TIMEOUT, check_same_thread=False)
         super().__init__(connection, serde=CompactSerializer())
         self.thread = _BatchThread()
-        self.records = open_records(path)
+        self.records = SqliteRecords(path)
         try:
             self._inode = path.stat().st_ino
             self._configure()

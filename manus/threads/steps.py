@@ -70,13 +70,6 @@ def _describe_step(superstep: Superstep) -> Iterator[str]:
         yield f"summary: {superstep.last_write('output') or ''}"
 
 
-def run_starts(steps: Sequence[HistoryStep]) -> Iterator[HistoryStep]:
-    """Yield the last step before each run."""
-    for before, step in itertools.pairwise(steps):
-        if before.number == 0 or before.run != step.run:
-            yield before
-
-
 def find_step(steps: Sequence[HistoryStep], number: int, thread_id: str) -> HistoryStep:
     """Return a step by number.
 

@@ -192,7 +192,7 @@ def test_without_git_nothing_else_changes(
     assert (manus.workspace / "a.txt").exists()
 
 
-def test_undo_reverts_changes_made_by_commands(manus: Program, server: ScriptedServer) -> None:
+def test_undo_takes_back_a_request_with_its_files(manus: Program, server: ScriptedServer) -> None:
     workspace = manus.workspace
     workspace.mkdir()
     (workspace / "data").mkdir()
@@ -211,7 +211,8 @@ def test_undo_reverts_changes_made_by_commands(manus: Program, server: ScriptedS
         assert read(workspace) == before
         ask(terminal, "/undo", "Nothing to undo")
         ask(terminal, "and now?", "Ok.")
-    assert "Restored: data/kept.csv" in user_messages(server)[-1]
+    # step 0 has the first request, of which nothing was done yet
+    assert user_messages(server) == ["first", "and now?"]
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ from manus.graph.inbox import list_messages, send_message
 from manus.state.errors import ThreadBusyError
 from manus.threads.base import Store
 from manus.threads.open_store import open_store
-from manus.threads.records.inbox import Inbox, MemoryInbox, new_message
+from manus.threads.records.inbox import Inbox, SqliteInbox, new_message
 from tests.helpers.agent import ScriptedAgent
 from tests.server import ScriptedServer, call, text
 from tests.threads.postgres_server import binaries
@@ -41,7 +41,7 @@ async def store(address: str) -> AsyncIterator[Store]:
 
 @pytest.fixture(params=["stored", "memory"])
 def inbox(request: pytest.FixtureRequest, store: Store) -> Inbox:
-    return store.records.inbox if request.param == "stored" else MemoryInbox()
+    return store.records.inbox if request.param == "stored" else SqliteInbox()
 
 
 def texts(inbox: Inbox, thread: str = "t") -> list[str]:

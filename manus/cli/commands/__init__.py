@@ -11,6 +11,7 @@ from manus.cli.commands.held import held
 from manus.cli.commands.mcp import mcp
 from manus.cli.commands.pages import report, ui, watch
 from manus.cli.commands.profiles import graph, profiles
+from manus.cli.commands.replay import replay
 from manus.cli.commands.rewind import fork, history, rewind
 from manus.cli.commands.run import chat, flow, resume, run
 from manus.cli.commands.send import send
@@ -46,5 +47,5 @@ def _add(*commands: click.Command) -> None:
 
 
 _add(chat, run, flow, resume, send, worker, threads, show, history, rewind, fork)
-_add(export, import_thread, report, watch, ui)
+_add(replay, export, import_thread, report, watch, ui)
 _add(profiles, graph, mcp, acp, memory, trust, held, setup, doctor, demo)

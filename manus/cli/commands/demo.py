@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import tempfile
 from dataclasses import dataclass
@@ -18,8 +17,6 @@ if TYPE_CHECKING:
     from manus.config.settings import Settings
 
 _RECORDINGS = Path(__file__).parents[2] / "recordings"
-_MACHINE_SETTINGS = ("MANUS_CHECKPOINT", "MANUS_SANDBOX", "MANUS_BROWSER_PATH", "MANUS_DEBUG")
-"""Settings about the machine rather than the model; they also apply to demos."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,20 +96,14 @@ def play(name: str) -> int:
     from manus.cli.commands.pages import report
     from manus.cli.desktop import has_desktop
     from manus.cli.screen import Screen
-    from manus.cli.settings import read_settings
+    from manus.cli.settings import drop_settings, read_settings
     from manus.cli.start_run import start_run
     from manus.state.errors import UsageError
     from manus.state.request import typed_request
 
     demo = DEMOS[name]
     folder = Path(tempfile.mkdtemp(prefix=f"manus-{name}-"))
-    # only settings of the machine apply, no other models, approvals or limits
-    for variable in [
-        n for n in os.environ if n.startswith("MANUS_") and n not in _MACHINE_SETTINGS
-    ]:
-        del os.environ[variable]
-    os.environ["XDG_CONFIG_HOME"] = str(folder / ".config")
-    os.chdir(folder)
+    drop_settings(folder)
     settings = read_settings()
     try:
         _check_needs(demo, settings)

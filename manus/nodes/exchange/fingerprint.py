@@ -60,8 +60,13 @@ def result_fingerprint(message: ToolMessage, state: str | None = None) -> str:
         text = f"{state}\n{text}"
     elif state is not None:
         text = state
-    words = " ".join(_NOISE.sub(" ", text).split())
+    words = " ".join(hide_noise(text, " ").split())
     return _digest(f"{message.status} {words} {images}")
+
+
+def hide_noise(text: str, placeholder: str) -> str:
+    """Return a text without dates, clock times, durations, process ids and memory addresses."""
+    return _NOISE.sub(placeholder, text)
 
 
 def text_fingerprint(text: str) -> str:

@@ -1,121 +1,97 @@
-"""Find calls that took effect but are missing from the stored state of the thread.
+"""Name the calls that took effect but are missing from the stored state of the thread.
 
 The store may have been restored from an older copy. The journal, which is stored separately, then
-has newer results than the state.
+has newer results than the state. The steps of a plan and delegated tasks are recorded like calls.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping
+from typing import Any
 
-from langchain_core.messages import AnyMessage, ToolMessage
+from langchain_core.messages import ToolMessage
 
-from manus.calls.call import JOURNALLED
 from manus.calls.session import Session
 from manus.prompts import agent as prompts
 from manus.prompts.formatting import count
 from manus.prompts.sources import plain
-from manus.state.agent import Compaction
 from manus.state.messages import get_text
+from manus.state.plan import short_title
 from manus.state.text import one_line
 from manus.threads.journal import Claim, Journal
-from manus.tools.delegate import DELEGATE
 
 log = logging.getLogger("manus")
 
 _MAX_LISTED = 10
-"""Calls named in a report, the newest."""
+"""Calls named in a warning, the newest."""
 _CALL = "call"
 """Id of the call of a delegated task, in the record of its end."""
-_MAX_RECORD = 200
-"""Characters of the record of a delegated task."""
 _MAX_RESULT = 100
 """Characters of the result of a call."""
 
 
-async def report_lost_calls(
-    session: Session, messages: Sequence[AnyMessage], compaction: Compaction | None
-) -> None:
-    """Report the recorded calls that are not in the history, to the user and to the model."""
-    recorded = session.recorded_calls
-    session.recorded_calls = []
-    missing = find_lost_calls(recorded, messages)
-    if missing and compaction is not None:
-        archived = await asyncio.to_thread(session.archive.ids)
-        missing = [call for call in missing if call.id not in archived]
-    listing = [f"`{call.name}` → {_describe(call)}" for call in missing]
-    listing += _list_unfinished(session.journal, messages)
-    if not listing:
+async def report_lost_calls(session: Session, state: Mapping[str, Any]) -> None:
+    """Warn the user and the model of recorded calls that a state does not contain, once."""
+    recorded, session.recorded_calls = session.recorded_calls, []
+    unfinished = session.journal.unfinished
+    if not (recorded or unfinished):
+        return
+    known = await asyncio.to_thread(_list_known, session, state)
+    lines: list[str] = []
+    for call in reversed(recorded):
+        if not known.isdisjoint((call.id, call.additional_kwargs.get(_CALL, call.tool_call_id))):
+            break
+        lines.insert(0, f"`{call.name}` → {one_line(plain(get_text(call)), _MAX_RESULT)}")
+    for key, claim in unfinished.items():
+        if claim.call_id and known.isdisjoint((key, claim.call_id)):
+            lines.append(f"`{claim.tool}` → (it did not finish)")
+    if not lines:
         return
     await session.journal.afork()  # so that they are reported only once
-    total = len(listing)
-    listing = listing[-_MAX_LISTED:]
-    session.lost_calls = prompts.lost_calls(listing, total)
+    listed = lines[-_MAX_LISTED:]
+    note = prompts.lost_calls(listed, len(lines))
+    session.lost_calls = "\n\n".join(filter(None, (session.lost_calls, note)))
     log.warning(
-        "This thread's stored state is older than the record of its tool calls, as if it had been "
+        "This thread's stored state is older than the record of its calls, as if it had been "
         "restored from a copy. Missing from it, although their effects remain: %s: %s.",
-        count(total, "call"),
-        "; ".join(listing),
+        count(len(lines), "call"),
+        "; ".join(listed),
     )
 
 
-def find_lost_calls(
-    recorded: Sequence[ToolMessage], messages: Sequence[AnyMessage]
-) -> list[ToolMessage]:
-    """Return the recorded calls after the newest one that is in the history."""
-    results = [message for message in messages if isinstance(message, ToolMessage)]
-    # a result that was repaired from the journal has its own id
-    known_ids = {message.id for message in results} | {message.tool_call_id for message in results}
-    missing: list[ToolMessage] = []
-    for call in reversed(recorded):
-        call_id = call.additional_kwargs.get(_CALL, call.tool_call_id)
-        if call.id in known_ids or call_id in known_ids:
-            break
-        missing.append(call)
-    return missing[::-1]
+def _list_known(session: Session, state: Mapping[str, Any]) -> set[str]:
+    """Return the ids of the calls, and the namespaces and active titles of steps, in a state."""
+    known = session.archive.ids() if state.get("compaction") else set()
+    for message in state.get("messages", []):
+        if isinstance(message, ToolMessage):  # one repaired from the journal has its own id
+            known |= {str(message.id), message.tool_call_id}
+    for plan in (*state.get("plans", {}).values(), state.get("plan") or {"steps": []}):
+        for step in (*plan["steps"], *plan.get("dropped", [])):
+            known.add(step.get("space", ""))
+            if step["status"] == "in_progress":
+                known.add(short_title(step))
+    return known
 
 
-async def record_start(journal: Journal, namespace: str, call_id: str) -> None:
-    """Record that an agent with a delegated task starts, under its checkpoint namespace.
+async def record_start(journal: Journal, namespace: str, name: str, call_id: str) -> None:
+    """Record that a nested agent starts, under its checkpoint namespace.
 
-    Its calls are in its own journal, which the calling agent does not read.
+    Its calls are in its own journal, which the calling graph does not read.
     """
     if journal.look_up(namespace) is None:
-        await journal.abegin(namespace, Claim(DELEGATE, call_id=call_id))
+        await journal.abegin(namespace, Claim(name, call_id=call_id))
 
 
 async def record_end(
-    journal: Journal, namespace: str, call_id: str, result: str, messages: Sequence[AnyMessage]
+    journal: Journal, namespace: str, name: str, call_id: str, result: str
 ) -> None:
-    """Record that a delegated task has ended; a task without effects is forgotten."""
-    names = []
-    for message in messages:
-        if isinstance(message, ToolMessage) and JOURNALLED in message.additional_kwargs:
-            names.append(f"`{message.name}`")
-    if not names:
-        await journal.arelease(namespace)
-        return
-    text = f"{count(len(names), 'call')} ({', '.join(dict.fromkeys(names))}); {result}"
+    """Record that a nested agent has ended."""
     message = ToolMessage(
-        one_line(text, _MAX_RECORD),
+        one_line(result, _MAX_RESULT),
         tool_call_id=namespace,  # no answer: the result itself is not in the record
-        name=DELEGATE,
+        name=name,
         additional_kwargs={_CALL: call_id},
     )
     await journal.afinish(namespace, message.model_dump(exclude_unset=True))
-
-
-def _list_unfinished(journal: Journal, messages: Sequence[AnyMessage]) -> list[str]:
-    """Return a line for each call that has started, did not end and is not in the history."""
-    answered_ids = {m.tool_call_id for m in messages if isinstance(m, ToolMessage)}
-    lines = []
-    for claim in journal.unfinished.values():
-        if claim.call_id and claim.call_id not in answered_ids:
-            lines.append(f"`{claim.tool}` → (it did not finish)")
-    return lines
-
-
-def _describe(call: ToolMessage) -> str:
-    return one_line(plain(get_text(call)), _MAX_RESULT)

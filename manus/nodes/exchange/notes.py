@@ -81,8 +81,8 @@ async def build_notes(
     steps = step_notes(run, loop, active_run.settings.tool_choice)
     # the profile's prompt is about calling tools, which the closing reply cannot
     prompt = "" if last else profile.next_step_prompt
-    lost = [active_run.session.lost_steps, active_run.session.lost_calls]
-    return StepNotes([*lost, *page, *plan, *budget, *steps, prompt], images, choice, update)
+    lost = active_run.session.lost_calls
+    return StepNotes([lost, *page, *plan, *budget, *steps, prompt], images, choice, update)
 
 
 def step_notes(run: Run, loop: Loop | None, tool_choice: ToolChoice = "auto") -> list[str]:

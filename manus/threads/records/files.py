@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 from manus.config.files import data_folder
 from manus.state.errors import StorageError
-from manus.threads.records.inbox import Inbox, MemoryInbox
+from manus.threads.records.inbox import Inbox, SqliteInbox
 from manus.threads.records.seal import KEY_LENGTH
 from manus.workspace.safe_open import look_at, open_record, write_private
 
@@ -180,7 +180,7 @@ class FileRecords:
         inbox: Inbox | None = None,
     ) -> None:
         self.folder = folder
-        self.inbox: Inbox = inbox or MemoryInbox()
+        self.inbox: Inbox = inbox or SqliteInbox()
         self._read_key = read_key
 
     def log(self, thread_id: str, checkpoint_ns: str) -> FileLog:

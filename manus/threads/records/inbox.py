@@ -8,21 +8,48 @@ message that a killed process had taken is taken again, and one in the history i
 from __future__ import annotations
 
 import asyncio
+import json
 import secrets
+import sqlite3
 import threading
-from collections.abc import Callable, Collection
-from dataclasses import dataclass, field, replace
+import weakref
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Literal, Protocol, TypeVar
+from pathlib import Path
+from typing import Any, Literal, TypeVar
 
 from manus.state.errors import UsageError
 from manus.state.text import sanitize
 
 T = TypeVar("T")
+Execute = Callable[[str, Sequence[Any]], list[Any]]
+Run = Callable[[Callable[[], Any]], Awaitable[Any]]
 
 MessageKind = Literal["steer", "queue"]
 """`steer`: read at the next step of the run. `queue`: the next request when the run has ended."""
 EMPTY = "The message is empty; write what the agent should know."
+_TIMEOUT = 5.0
+"""Seconds to wait for another process to release its lock."""
+CREATE_INBOX = """
+    CREATE TABLE IF NOT EXISTS inbox (
+        thread_id TEXT NOT NULL,
+        position INTEGER NOT NULL,
+        id TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        text TEXT NOT NULL,
+        fields TEXT NOT NULL,
+        sent_at TEXT NOT NULL,
+        reader TEXT,
+        PRIMARY KEY (thread_id, position)
+    ) WITHOUT ROWID
+"""
+_ADD = """
+    INSERT INTO inbox
+    SELECT ?1, coalesce(max(position), 0) + 1, ?2, ?3, ?4, ?5, ?6, NULL
+    FROM inbox WHERE thread_id = ?1
+"""
+_COLUMNS = "kind, text, fields, id, sent_at, reader"
 
 
 def _new_id() -> str:
@@ -66,103 +93,119 @@ def new_message(
     return InboxMessage("queue" if queue else "steer", sanitize(text.strip()), fields or {})
 
 
-class Inbox(Protocol):
-    """The inboxes of the threads of one store. All methods but `run` are blocking."""
+class Inbox:
+    """The inboxes of the threads of one store, in a table. All methods but `run` are blocking."""
 
-    known_empty: set[str]
-    """Threads that had no messages at their newest checkpoint and were not read since."""
+    def __init__(self, table: str, mark: str, add: str, execute: Execute, run: Run) -> None:
+        """Create the inboxes in a table.
+
+        Args:
+            table: its name.
+            mark: the placeholder of a parameter.
+            add: the statement that stores a message.
+            execute: executes a statement, and returns its rows.
+            run: awaits a blocking operation in a thread.
+        """
+        self.known_empty: set[str] = set()
+        """Threads that had no messages at their newest checkpoint and were not read since."""
+        self._run = run
+        self._execute = execute
+        of_thread = f"{table} WHERE thread_id = {mark}"
+        self._add = add
+        self._list = f"SELECT {_COLUMNS} FROM {of_thread} ORDER BY position"
+        self._take = (
+            f"UPDATE {table} SET reader = {mark} WHERE thread_id = {mark} AND id = {mark} "
+            f"AND (reader = {mark} OR reader IS NULL AND CAST({mark} AS TEXT) IS NULL) RETURNING id"
+        )
+        self._remove = f"DELETE FROM {of_thread} AND id = {mark}"
+        self._withdraw = f"{self._remove} AND reader IS NULL RETURNING id"
+        self._delete_thread = f"DELETE FROM {of_thread}"
 
     def add(self, thread_id: str, message: InboxMessage) -> None:
         """Store a message."""
-        ...
+        fields = json.dumps(message.fields)
+        values = (thread_id, message.id, message.kind, message.text, fields, message.sent_at)
+        self._execute(self._add, values)
+        self.known_empty.discard(thread_id)
 
     def read(self, thread_id: str) -> list[InboxMessage]:
         """Return the messages of a thread, including those taken, in the order of sending."""
-        ...
+        self.known_empty.discard(thread_id)
+        messages = []
+        for kind, text, fields, *others in self._execute(self._list, (thread_id,)):
+            values = json.loads(fields) if isinstance(fields, str) else fields
+            messages.append(InboxMessage(kind, text, values, *others))
+        return messages
+
+    def look(self, thread_id: str) -> None:
+        """Note whether a thread is known to be empty.
+
+        The store calls this with each checkpoint, in its own thread. So a step of a run without
+        messages costs no switch of threads.
+        """
+        if not self.read(thread_id):
+            self.known_empty.add(thread_id)
 
     def take(self, thread_id: str, message: InboxMessage, reader: str | None) -> bool:
         """Set the reader of a message; return False if it has been withdrawn or taken."""
-        ...
+        before = message.reader
+        return bool(self._execute(self._take, (reader, thread_id, message.id, before, before)))
 
     def remove(self, thread_id: str, ids: Collection[str]) -> None:
         """Remove messages that a checkpoint contains."""
-        ...
+        for message_id in ids:
+            self._execute(self._remove, (thread_id, message_id))
 
     def withdraw(self, thread_id: str, message_id: str) -> bool:
         """Remove a message; return False if it was read, or does not exist."""
-        ...
+        return bool(self._execute(self._withdraw, (thread_id, message_id)))
 
     def delete_thread(self, thread_id: str) -> None:
         """Remove all messages of a thread."""
-        ...
-
-    def close(self) -> None:
-        """Close open resources; the next use opens them again."""
-        ...
+        self._execute(self._delete_thread, (thread_id,))
 
     async def run(self, operation: Callable[[], T]) -> T:
         """Await a blocking operation in a thread."""
-        ...
+        result: T = await self._run(operation)
+        return result
 
 
-class MemoryInbox:
-    """Inboxes in the memory of this process, for threads that are not in one of our stores."""
+class SqliteInbox(Inbox):
+    """The inboxes in an existing SQLite file, on their own connection; in memory without a file.
 
-    def __init__(self) -> None:
-        self.known_empty: set[str] = set()
-        self._messages: dict[str, dict[str, InboxMessage]] = {}
+    With the file's write-ahead log, a reader never waits for the writer of checkpoints.
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._path = path
         self._mutex = threading.Lock()
-
-    def add(self, thread_id: str, message: InboxMessage) -> None:
-        """As in the protocol."""
-        with self._mutex:
-            self._messages.setdefault(thread_id, {})[message.id] = message
-
-    def read(self, thread_id: str) -> list[InboxMessage]:
-        """As in the protocol."""
-        with self._mutex:
-            return [*self._messages.get(thread_id, {}).values()]
-
-    def take(self, thread_id: str, message: InboxMessage, reader: str | None) -> bool:
-        """As in the protocol."""
-        with self._mutex:
-            messages = self._messages.get(thread_id, {})
-            current = messages.get(message.id)
-            if current is None or current.reader != message.reader:
-                return False
-            messages[message.id] = replace(current, reader=reader)
-            return True
-
-    def remove(self, thread_id: str, ids: Collection[str]) -> None:
-        """As in the protocol."""
-        with self._mutex:
-            messages = self._messages.get(thread_id, {})
-            for message_id in ids:
-                messages.pop(message_id, None)
-            if not messages:
-                self._messages.pop(thread_id, None)
-
-    def withdraw(self, thread_id: str, message_id: str) -> bool:
-        """As in the protocol."""
-        with self._mutex:
-            messages = self._messages.get(thread_id, {})
-            message = messages.get(message_id)
-            if message is None or message.reader is not None:
-                return False
-            del messages[message_id]
-            return True
-
-    def delete_thread(self, thread_id: str) -> None:
-        """As in the protocol."""
-        with self._mutex:
-            self._messages.pop(thread_id, None)
+        self._connection: sqlite3.Connection | None = None
+        super().__init__("inbox", "?", _ADD, self._execute_statement, asyncio.to_thread)
 
     def close(self) -> None:
-        """Do nothing, since nothing is open."""
+        """Close the file; the next use opens it again."""
+        with self._mutex:
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
 
-    async def run(self, operation: Callable[[], T]) -> T:
-        """As in the protocol."""
-        return await asyncio.to_thread(operation)
+    def _execute_statement(self, statement: str, values: Sequence[Any]) -> list[Any]:
+        with self._mutex:
+            if self._connection is None:
+                self._connection = self._connect()
+            return self._connection.execute(statement, values).fetchall()
+
+    def _connect(self) -> sqlite3.Connection:
+        location = ":memory:"
+        if self._path is not None:  # does not recreate a removed file
+            location = f"{self._path.absolute().as_uri()}?mode=rw"
+        connection = sqlite3.connect(
+            location, _TIMEOUT, uri=True, isolation_level=None, check_same_thread=False
+        )
+        if self._path is None:
+            connection.execute(CREATE_INBOX)
+            weakref.finalize(self, connection.close)
+        return connection
 
 
 def list_unread(messages: Collection[InboxMessage]) -> list[InboxMessage]:

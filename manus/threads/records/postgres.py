@@ -28,8 +28,8 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 from manus.state.errors import StorageError, StorageUnavailableError
 from manus.threads.records import postgres_sql as sql
 from manus.threads.records.base import ATTEMPTS, PAUSE, taken_over_error, thread_busy_error
+from manus.threads.records.inbox import Inbox
 from manus.threads.records.postgres_address import read_connect_timeout
-from manus.threads.records.postgres_inbox import DELETE_INBOX, PostgresInbox
 from manus.threads.records.postgres_log import Connection, PostgresLog, fetch_value
 from manus.threads.records.seal import KEY_LENGTH
 from manus.threads.records.store_version import STORE_VERSION, check_store_version
@@ -85,7 +85,7 @@ class PostgresRecords:
         """The connection that holds all advisory locks of this process."""
         self._pool: ConnectionPool[Connection] | None = None
         self._key = b""
-        self.inbox = PostgresInbox(self)
+        self.inbox = Inbox("manus_inbox", "%s", sql.ADD_MESSAGE, self._execute, self.run)
 
     async def run_in_thread(self, operation: Callable[[], T]) -> T:
         """Await a blocking operation in a thread of these records."""
@@ -256,9 +256,15 @@ class PostgresRecords:
                 hold.is_deleted = True
         with self.connection() as connection:
             connection.execute(sql.DELETE_THREAD, (thread_id,))
-            connection.execute(DELETE_INBOX, (thread_id,))
             if hold is None:
                 connection.execute(sql.FORGET_ANY, (thread_id,))
+        self.inbox.delete_thread(thread_id)
+
+    def _execute(self, statement: Any, values: Sequence[Any]) -> list[Any]:
+        """Execute a statement of the inboxes, and return its rows."""
+        with self.connection() as connection:
+            cursor = connection.execute(statement, values)
+            return cursor.fetchall() if cursor.description else []
 
     def load_key(self) -> bytes:
         """Return the key of the journals, which is stored next to them."""

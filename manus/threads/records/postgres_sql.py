@@ -33,6 +33,10 @@ CREATE = """
     CREATE SEQUENCE IF NOT EXISTS manus_tokens;
     CREATE TABLE IF NOT EXISTS manus_meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)
 """
+ADD_MESSAGE = """
+    INSERT INTO manus_inbox (thread_id, id, kind, text, fields, sent_at)
+    VALUES (%s, %s, %s, %s, %s::jsonb, %s) ON CONFLICT DO NOTHING
+"""
 ADD_META = "INSERT INTO manus_meta VALUES (%s, %s) ON CONFLICT DO NOTHING"
 HAS_META = "SELECT to_regclass('manus_meta') IS NOT NULL"
 RAISE_VERSION = """
