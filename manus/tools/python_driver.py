@@ -25,7 +25,7 @@ from traitlets.config import Config
 _MAX_NAMES = 30
 
 
-class _Shell(InteractiveShell):
+class _CellRunner(InteractiveShell):
     system = InteractiveShell.system_raw  # the default needs a terminal
 
 
@@ -41,7 +41,7 @@ class Driver:
         config.HistoryManager.enabled = False
         config.InteractiveShell.colors = "nocolor"
         config.InteractiveShell.xmode = "Plain"
-        self._shell: Any = _Shell.instance(config=config)
+        self._shell: Any = _CellRunner.instance(config=config)
         self._own_names = {*self._shell.user_ns}
         signal.signal(signal.SIGINT, self._interrupt)
 
