@@ -9,7 +9,6 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -30,15 +29,8 @@ from manus.models.prices import Pricing
 from manus.models.providers import build_endpoint, get_address
 from manus.models.recording import Recorder
 from manus.models.retry import with_retries
-from manus.models.server_window import ModelServer
+from manus.models.server_window import WindowWatch, watch_window
 from manus.models.tokens import TOKENS, cache_tokens, calibrate, estimate_message, get_window
-from manus.models.window_watch import (
-    check_reply,
-    find_server,
-    look_up_window,
-    warn_of_calls_in_text,
-    warn_of_small_window,
-)
 from manus.models.wrapped import chat_model_in, has_stream
 from manus.state.errors import (
     BudgetError,
@@ -115,16 +107,9 @@ class ModelClient:
         default_factory=lambda: defaultdict(RequestCache)
     )
     """Per-message values, computed once, of the requests of a role."""
-    _server_at: Callable[[ModelSettings], ModelServer | None] = field(init=False)
-    """Returns the server of an endpoint if it can be queried for its window; cached."""
-
-    def __post_init__(self) -> None:
-        """Prepare the cache of servers."""
-        self._server_at = cache(self._find_server)
-
-    def _find_server(self, endpoint: ModelSettings) -> ModelServer | None:
-        """Return the server of an endpoint; None for the caller's model, which is all to ask."""
-        return None if self._caller_model_at(endpoint) is not None else find_server(endpoint)
+    def _watch_window(self, endpoint: ModelSettings) -> WindowWatch | None:
+        """Return the watch of an endpoint; None for the caller's model, which is all to ask."""
+        return None if self._caller_model_at(endpoint) is not None else watch_window(endpoint)
 
     def window(self, role: str) -> int:
         """Return the context window of the first endpoint of a role, in tokens."""
@@ -144,10 +129,9 @@ class ModelClient:
 
     async def look_up_window(self, role: str) -> None:
         """Query the server of a role for its context window; warn if it is small."""
-        endpoint = self.chain_of(role)[0]
-        server = self._server_at(endpoint)
-        if server is not None:
-            warn_of_small_window(endpoint, await look_up_window(endpoint, server))
+        watch = self._watch_window(self.chain_of(role)[0])
+        if watch is not None:
+            await watch.look_up()
 
     async def complete(
         self,
@@ -267,10 +251,10 @@ class ModelClient:
             self.ledger.book(self._measure_spending(endpoint, request, AIMessage("")))
             raise
         overflow = None
-        server = self._server_at(endpoint)
-        if server is not None:
+        watch = self._watch_window(endpoint)
+        if watch is not None:
             factor = self.calibration.get(endpoint.model or DEFAULT_MODEL)
-            overflow = await check_reply(endpoint, server, request, message, factor)
+            overflow = await watch.check_reply(request, message, factor)
         spending = self._measure_spending(endpoint, request, message, is_whole=overflow is None)
         self.ledger.book(spending)
         if overflow is not None:
@@ -289,7 +273,7 @@ class ModelClient:
                 ValueError({"message": f"a reply {fault}"}) if is_outage else ReplyFaultError(fault)
             )
         if message.additional_kwargs.get(CALLS_IN_TEXT):
-            warn_of_calls_in_text(endpoint)
+            watch_window(endpoint).warn_of_calls_in_text()
         return Reply(message, spending, time.monotonic() - start)
 
     async def _send(
