@@ -72,19 +72,6 @@ class Reply:
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class _TokenCounts:
-    """Tokens of one model call, as the server reports them or as estimated."""
-
-    input: int
-    output: int
-    cached: int = 0
-    """Input tokens read from the provider's prompt cache."""
-    cache_write: int = 0
-    """Input tokens written to it."""
-    is_estimate: bool = False
-
-
 @dataclass(slots=True)
 class ModelClient:
     """Calls the models of one run."""
@@ -298,47 +285,42 @@ class ModelClient:
         *,
         is_whole: bool = True,
     ) -> Spending:
-        """Return the usage and cost of one call; pass `is_whole=False` for a truncated request."""
+        """Return the usage and cost of one call; pass `is_whole=False` for a truncated request.
+
+        The tokens are those that the server reports, or estimates. Reported tokens of a whole
+        request calibrate later estimates; estimates are noted in the message.
+        """
         model = endpoint.model or DEFAULT_MODEL
-        counts = self._count_tokens(model, request, message, is_whole=is_whole)
+        factor = self.calibration.get(model, 1.0)
+        usage = message.usage_metadata
         spending = Spending(
-            role=request.role,
-            input_tokens=counts.input,
-            output_tokens=counts.output,
-            cached_tokens=counts.cached,
-            model_calls=1,
+            role=request.role, input_tokens=0, output_tokens=0, cached_tokens=0, model_calls=1
         )
-        if counts.cache_write:
-            spending["cache_write_tokens"] = counts.cache_write
+        written = 0
+        if usage is not None and usage["input_tokens"]:  # some servers report zeros
+            spending["input_tokens"] = usage["input_tokens"]
+            spending["output_tokens"] = usage["output_tokens"]
+            if is_whole:
+                reported = usage["input_tokens"]
+                self.calibration[model] = calibrate(factor, request.estimate, reported)
+            spending["cached_tokens"], written = cache_tokens(usage.get("input_token_details"))
+            if written:
+                spending["cache_write_tokens"] = written
+        else:
+            spending["input_tokens"] = round(factor * request.estimate)
+            spending["output_tokens"] = round(factor * estimate_message(message))
+            spending["estimated"] = True
+            tokens = spending["input_tokens"] + spending["output_tokens"]
+            message.additional_kwargs[TOKENS] = tokens
         price = self.find_price(endpoint)
         if price is not None:
             spending["cost"] = price.cost(
-                counts.input, counts.output, counts.cached, counts.cache_write
+                spending["input_tokens"],
+                spending["output_tokens"],
+                spending["cached_tokens"],
+                written,
             )
-        if counts.is_estimate:
-            spending["estimated"] = True
         return spending
-
-    def _count_tokens(
-        self, model: str, request: ModelRequest, message: AIMessage, *, is_whole: bool
-    ) -> _TokenCounts:
-        """Return the token counts that the server reports, or estimates.
-
-        Reported counts of a whole request calibrate later estimates; estimated counts are noted in
-        the message.
-        """
-        factor = self.calibration.get(model, 1.0)
-        estimate = request.estimate
-        usage = message.usage_metadata
-        if usage is None or not usage["input_tokens"]:  # some servers report zeros
-            input_tokens = round(factor * estimate)
-            output_tokens = round(factor * estimate_message(message))
-            message.additional_kwargs[TOKENS] = input_tokens + output_tokens
-            return _TokenCounts(input_tokens, output_tokens, is_estimate=True)
-        if is_whole:
-            self.calibration[model] = calibrate(factor, estimate, usage["input_tokens"])
-        cached, cache_write = cache_tokens(usage.get("input_token_details"))
-        return _TokenCounts(usage["input_tokens"], usage["output_tokens"], cached, cache_write)
 
 
 def _needs_second_try(message: AIMessage, request: ModelRequest) -> bool:

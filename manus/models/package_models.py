@@ -61,7 +61,7 @@ def from_package(settings: ModelSettings, provider: str, name: str) -> BaseChatM
         ) from None
     build = getattr(model_class, "from_model_id", model_class)  # a class may wrap another one
     accepted = ["model_id"] if build is not model_class else _accepted_names(model_class)
-    values = _arguments_for(package, model_class, [*accepted, *package.hidden], settings, name)
+    values = _arguments_for(package, model_class, accepted, settings, name)
     try:
         model: BaseChatModel = build(**values)
         keys = (getattr(model, field) for field in accepted if field.endswith("_api_key"))
@@ -106,7 +106,7 @@ def _arguments_for(
                 "it from the settings."
             )
         if argument is not None:
-            is_plain = argument in package.hidden or _takes_plain_text(model_class, argument)
+            is_plain = _takes_plain_text(model_class, argument)
             is_off = setting in package.names and value == "none"
             arguments[argument] = False if is_off else _reveal(value) if is_plain else value
     return arguments
