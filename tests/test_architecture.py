@@ -91,6 +91,7 @@ BROAD_EXCEPTS = {
     "manus.calls.wrapped_call.run": "a tool inside of middleware",
     "manus.graph.middleware.structured_output._parse_call": "validators of the user's schema",
     "manus.graph.middleware.structured_output._parse_text": "validators of the user's schema",
+    "manus.config.packages.import_optional": "the code of an optional package",
     "manus.models.endpoint_call.ask_endpoint": "each provider's client",
     "manus.models.package_models.from_package": "each provider's client",
     "manus.models.retry.with_retries": "each provider's client",

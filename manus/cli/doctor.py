@@ -16,6 +16,7 @@ from manus.cli.findings import CheckResult
 from manus.cli.model_check import check_main_model
 from manus.cli.settings import read_settings
 from manus.config.model_settings import shown_address
+from manus.config.packages import import_optional
 from manus.config.settings import Settings
 from manus.prompts.formatting import size as format_size
 from manus.runs.configuration import is_installed, resolve_workspace
@@ -23,6 +24,7 @@ from manus.sandbox.host_programs import find_host_program
 from manus.sandbox.interpreter import get_own_python
 from manus.sandbox.process import build_host_environment
 from manus.state.errors import ManusError, SettingsError
+from manus.tools.browser import NEEDS
 
 _MIN_FREE = 1_000_000_000
 """Bytes that should be free on the disk of the workspace."""
@@ -160,15 +162,14 @@ def _sandbox(settings: Settings) -> CheckResult:
 
 def check_browser(settings: Settings) -> CheckResult:
     """Check whether a browser is installed; it is not started."""
-    from playwright.sync_api import Error, sync_playwright
-
-    from manus.tools.browser.engine import find_browser
-
     bundled = None
-    with contextlib.suppress(Error, OSError), sync_playwright() as playwright:
-        bundled = playwright.chromium.executable_path
     try:
-        return CheckResult("browser", "ok", find_browser(settings.browser.path, bundled))
+        engine = import_optional("manus.tools.browser.engine", *NEEDS)
+        from playwright.sync_api import Error, sync_playwright
+
+        with contextlib.suppress(Error, OSError), sync_playwright() as playwright:
+            bundled = playwright.chromium.executable_path
+        return CheckResult("browser", "ok", engine.find_browser(settings.browser.path, bundled))
     except ManusError as error:
         return CheckResult(
             "browser", "warning", "not found; only browser tools need it", str(error)

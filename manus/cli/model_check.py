@@ -18,7 +18,7 @@ from manus.config.provider_table import DEFAULT_ADDRESS, DEFAULT_MODEL, DEFAULT_
 from manus.config.settings import Settings
 from manus.models.providers import REPLAY, get_address, name_key_variables
 from manus.models.refusals import as_setting, join_words, learned_words
-from manus.models.server_window import SMALL, ServerWindow
+from manus.models.server_window import SMALL, ServerWindow, advise_window, watch_window
 from manus.runs.configuration import check_model
 from manus.state.errors import ModelError, ModelUnavailableError, SettingsError
 from manus.state.messages import call_ids
@@ -151,20 +151,18 @@ def _try_model(endpoint: ModelSettings, models: ModelList) -> CheckResult:
     except (ModelError, SettingsError) as error:
         return CheckResult("model", "missing", str(error), _remedy_for(str(error), models))
     text = f"{label} made a tool call in {time.monotonic() - start:.1f} s"
-    size = window.size if window is not None else None
+    size = window.size
     if size is not None:
         text += f"; it has a context window of {size:,} tokens"
     refused = learned_words(endpoint)
     if is_in_text:
-        advice = (window or ServerWindow(None)).advise("calls")
+        advice = window.advise("calls")
         text += "; the call arrived as text, which the server does not parse"
         return CheckResult("model", "warning", text, f"{advice[:1].upper()}{advice[1:]}.")
     if refused:
         text += f"; it refuses {join_words(refused)}, which is therefore not sent"
-    if window is not None and size is not None and size < SMALL:
-        from manus.models.window_watch import advice_for
-
-        advice = f"{advice_for(endpoint, window)}."
+    if size is not None and size < SMALL:
+        advice = f"{advise_window(endpoint, window)}."
         return CheckResult("model", "warning", f"{text}, which is small for agent work", advice)
     if models.names and name not in models.names and f"{name}:latest" not in models.names:
         remedy = "Another model may have replied; set MANUS_MODEL to one in the list."
@@ -182,7 +180,7 @@ def _remedy_for(problem: str, models: ModelList) -> str:
     return f"Available models: {join_names(models.names)}." if models.names else ""
 
 
-async def _try_tool_call(endpoint: ModelSettings) -> tuple[ServerWindow | None, bool]:
+async def _try_tool_call(endpoint: ModelSettings) -> tuple[ServerWindow, bool]:
     """Make the model call a tool, and reply to the result.
 
     Return the reported context window, and whether the call arrived as text.
@@ -193,7 +191,6 @@ async def _try_tool_call(endpoint: ModelSettings) -> tuple[ServerWindow | None, 
     """
     from manus.models.chat_models import build_model
     from manus.models.errors import explain
-    from manus.models.window_watch import find_server, look_up_window
 
     model = await build_model(endpoint, Path())
     try:
@@ -201,9 +198,8 @@ async def _try_tool_call(endpoint: ModelSettings) -> tuple[ServerWindow | None, 
             for _ in range(_ATTEMPTS):
                 reply = await _request_call(model, endpoint)
                 if reply is not None:
-                    server = find_server(endpoint)
-                    window = server and await look_up_window(endpoint, server, again=True)
-                    return window or None, CALLS_IN_TEXT in reply.additional_kwargs
+                    window = await watch_window(endpoint).look_up(again=True)
+                    return window, CALLS_IN_TEXT in reply.additional_kwargs
     except TimeoutError:
         raise ModelUnavailableError(
             f"The model server at {get_address(endpoint)} did not reply within "

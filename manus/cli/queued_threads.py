@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 
 from manus.cli.notes import print_note
 from manus.prompts.formatting import count
-from manus.runs.configuration import is_installed
 from manus.state.endings import FAILED, QUEUED, RUNNING, UNFINISHED, get_ending
-from manus.state.errors import UsageError
+from manus.state.errors import SettingsError, UsageError
 from manus.threads.thread_list import Thread
-from manus.worker.queue import has_queue_database, open_queue
+from manus.worker.queue import check_queue, open_queue
 
 if TYPE_CHECKING:
     from manus.config.settings import Settings
@@ -27,7 +26,9 @@ async def with_queue(
 
     The number of waiting runs is printed on stderr.
     """
-    if not has_queue_database(settings) or not is_installed("procrastinate"):
+    try:
+        check_queue(settings)
+    except SettingsError:  # no queue, or none that can be read here
         return threads
     async with open_queue(settings, create=False) as queue:
         entries = await queue.entries()

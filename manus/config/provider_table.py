@@ -57,8 +57,6 @@ class Provider:
     """Arguments that disable retries in its client."""
     client_config: str = ""
     """The module of the class `Config` that holds its client's timeouts and retries."""
-    hidden: tuple[str, ...] = ()
-    """Arguments that the class accepts although they are no fields of it."""
     names: Mapping[str, str] = field(default_factory=dict)
     """Names of arguments by setting, where the class has names of its own."""
     reports_end: bool = False
@@ -118,7 +116,6 @@ DEFAULT_ADDRESS = "https://api.openai.com/v1"
 DEFAULT_KEY = "OPENAI_API_KEY"
 DEFAULT_VARIABLES = {DEFAULT_KEY: "api_key", "OPENAI_BASE_URL": "base_url"}
 """Settings by variables that other tools read, so that a shell set up for them works."""
-_AWS: dict[str, Any] = {"needs": "AWS credentials", "extra": "bedrock"}
 
 PROVIDERS: dict[str, Provider] = {
     DEFAULT_PROVIDER: Provider(
@@ -219,27 +216,11 @@ PROVIDERS: dict[str, Provider] = {
     ),
     "perplexity": Provider("langchain-perplexity", "ChatPerplexity", "PPLX_API_KEY"),
     "cohere": Provider("langchain-cohere", "ChatCohere", "COHERE_API_KEY"),
-    "nvidia": Provider(
-        "langchain-nvidia-ai-endpoints", "ChatNVIDIA", "NVIDIA_API_KEY", hidden=("api_key",)
-    ),
-    "upstage": Provider("langchain-upstage", "ChatUpstage", "UPSTAGE_API_KEY"),
-    "baseten": Provider("langchain-baseten", "ChatBaseten", "BASETEN_API_KEY"),
-    "meta": Provider("langchain-meta", "ChatMetaModel"),
     "litellm": Provider("langchain-litellm", "ChatLiteLLM"),
     "ibm": Provider("langchain-ibm", "ChatWatsonx"),
     "huggingface": Provider("langchain-huggingface", "ChatHuggingFace", "HUGGINGFACEHUB_API_TOKEN"),
     "azure_ai": Provider(
         "langchain-azure-ai", "AzureAIOpenAIApiChatModel", module="langchain_azure_ai.chat_models"
-    ),
-    "anthropic_bedrock": Provider("langchain-aws", "ChatAnthropicBedrock", **_AWS),
-    "bedrock_mantle_anthropic": Provider("langchain-aws", "ChatAnthropicMantle", **_AWS),
-    "bedrock_mantle_openai": Provider("langchain-aws", "ChatOpenAIMantle", **_AWS),
-    "google_anthropic_vertex": Provider(
-        "langchain-google-vertexai",
-        "ChatAnthropicVertex",
-        needs="Google Cloud credentials",
-        module="langchain_google_vertexai.model_garden",
-        extra="vertexai",
     ),
 }
 """By provider, the part of a model's name before the colon; any other prefix belongs to a name."""

@@ -17,6 +17,7 @@ from typing_extensions import TypedDict, Unpack
 
 from manus.config.context import Context
 from manus.config.model_settings import split_spec
+from manus.config.packages import import_optional
 from manus.config.profile import Profile
 from manus.graph.agent_schema import extend_schema, list_keys
 from manus.graph.profiles import find_profile
@@ -31,7 +32,6 @@ from manus.nodes.wrapping import AgentOptions
 from manus.prompts import escape_dollars
 from manus.state.agent import AgentOutput, AgentStart, AgentState
 from manus.state.endings import list_reasons
-from manus.state.errors import SettingsError
 from manus.state.results import AgentResult
 from manus.tools.delegate import DELEGATE
 
@@ -174,14 +174,10 @@ def _load_stack(middleware: Sequence[Any], response_format: Any) -> MiddlewareSt
     """
     if not middleware and response_format is None:
         return None
-    try:
-        from manus.graph.middleware.stack import MiddlewareStack
-    except ImportError as error:
-        raise SettingsError(
-            "Middleware and response formats need the package `langchain`: install "
-            f"`manus[langchain]` ({error})."
-        ) from error
-    return MiddlewareStack(middleware, response_format)
+    user, remedy = "Middleware and response formats need", "install `manus[langchain]`"
+    stack = import_optional("manus.graph.middleware.stack", user, "langchain", remedy)
+    middleware_stack: MiddlewareStack = stack.MiddlewareStack(middleware, response_format)
+    return middleware_stack
 
 
 def _change_profile(

@@ -9,7 +9,6 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -25,20 +24,13 @@ from manus.models.chat_models import build_model
 from manus.models.endpoint_call import ask_endpoint
 from manus.models.errors import ErrorFacts, ReplyFaultError
 from manus.models.ledger import UsageLedger
-from manus.models.model_request import ModelRequest, RequestCache
+from manus.models.model_request import ModelRequest, ToolsCache
 from manus.models.prices import Pricing
 from manus.models.providers import build_endpoint, get_address
 from manus.models.recording import Recorder
 from manus.models.retry import with_retries
-from manus.models.server_window import ModelServer
+from manus.models.server_window import WindowWatch, watch_window
 from manus.models.tokens import TOKENS, cache_tokens, calibrate, estimate_message, get_window
-from manus.models.window_watch import (
-    check_reply,
-    find_server,
-    look_up_window,
-    warn_of_calls_in_text,
-    warn_of_small_window,
-)
 from manus.models.wrapped import chat_model_in, has_stream
 from manus.state.errors import (
     BudgetError,
@@ -80,19 +72,6 @@ class Reply:
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class _TokenCounts:
-    """Tokens of one model call, as the server reports them or as estimated."""
-
-    input: int
-    output: int
-    cached: int = 0
-    """Input tokens read from the provider's prompt cache."""
-    cache_write: int = 0
-    """Input tokens written to it."""
-    is_estimate: bool = False
-
-
 @dataclass(slots=True)
 class ModelClient:
     """Calls the models of one run."""
@@ -111,20 +90,12 @@ class ModelClient:
     """A chat model built by the caller, including its LangChain wrappers."""
     caller_model_streams: bool = True
     """False after it has failed to stream."""
-    caches: defaultdict[str, RequestCache] = field(
-        default_factory=lambda: defaultdict(RequestCache)
-    )
-    """Per-message values, computed once, of the requests of a role."""
-    _server_at: Callable[[ModelSettings], ModelServer | None] = field(init=False)
-    """Returns the server of an endpoint if it can be queried for its window; cached."""
+    caches: defaultdict[str, ToolsCache] = field(default_factory=lambda: defaultdict(ToolsCache))
+    """What is computed once of the tools that are offered to a role."""
 
-    def __post_init__(self) -> None:
-        """Prepare the cache of servers."""
-        self._server_at = cache(self._find_server)
-
-    def _find_server(self, endpoint: ModelSettings) -> ModelServer | None:
-        """Return the server of an endpoint; None for the caller's model, which is all to ask."""
-        return None if self._caller_model_at(endpoint) is not None else find_server(endpoint)
+    def _watch_window(self, endpoint: ModelSettings) -> WindowWatch | None:
+        """Return the watch of an endpoint; None for the caller's model, which is all to ask."""
+        return None if self._caller_model_at(endpoint) is not None else watch_window(endpoint)
 
     def window(self, role: str) -> int:
         """Return the context window of the first endpoint of a role, in tokens."""
@@ -144,10 +115,9 @@ class ModelClient:
 
     async def look_up_window(self, role: str) -> None:
         """Query the server of a role for its context window; warn if it is small."""
-        endpoint = self.chain_of(role)[0]
-        server = self._server_at(endpoint)
-        if server is not None:
-            warn_of_small_window(endpoint, await look_up_window(endpoint, server))
+        watch = self._watch_window(self.chain_of(role)[0])
+        if watch is not None:
+            await watch.look_up()
 
     async def complete(
         self,
@@ -267,10 +237,10 @@ class ModelClient:
             self.ledger.book(self._measure_spending(endpoint, request, AIMessage("")))
             raise
         overflow = None
-        server = self._server_at(endpoint)
-        if server is not None:
+        watch = self._watch_window(endpoint)
+        if watch is not None:
             factor = self.calibration.get(endpoint.model or DEFAULT_MODEL)
-            overflow = await check_reply(endpoint, server, request, message, factor)
+            overflow = await watch.check_reply(request, message, factor)
         spending = self._measure_spending(endpoint, request, message, is_whole=overflow is None)
         self.ledger.book(spending)
         if overflow is not None:
@@ -289,7 +259,7 @@ class ModelClient:
                 ValueError({"message": f"a reply {fault}"}) if is_outage else ReplyFaultError(fault)
             )
         if message.additional_kwargs.get(CALLS_IN_TEXT):
-            warn_of_calls_in_text(endpoint)
+            watch_window(endpoint).warn_of_calls_in_text()
         return Reply(message, spending, time.monotonic() - start)
 
     async def _send(
@@ -315,47 +285,42 @@ class ModelClient:
         *,
         is_whole: bool = True,
     ) -> Spending:
-        """Return the usage and cost of one call; pass `is_whole=False` for a truncated request."""
+        """Return the usage and cost of one call; pass `is_whole=False` for a truncated request.
+
+        The tokens are those that the server reports, or estimates. Reported tokens of a whole
+        request calibrate later estimates; estimates are noted in the message.
+        """
         model = endpoint.model or DEFAULT_MODEL
-        counts = self._count_tokens(model, request, message, is_whole=is_whole)
+        factor = self.calibration.get(model, 1.0)
+        usage = message.usage_metadata
         spending = Spending(
-            role=request.role,
-            input_tokens=counts.input,
-            output_tokens=counts.output,
-            cached_tokens=counts.cached,
-            model_calls=1,
+            role=request.role, input_tokens=0, output_tokens=0, cached_tokens=0, model_calls=1
         )
-        if counts.cache_write:
-            spending["cache_write_tokens"] = counts.cache_write
+        written = 0
+        if usage is not None and usage["input_tokens"]:  # some servers report zeros
+            spending["input_tokens"] = usage["input_tokens"]
+            spending["output_tokens"] = usage["output_tokens"]
+            if is_whole:
+                reported = usage["input_tokens"]
+                self.calibration[model] = calibrate(factor, request.estimate, reported)
+            spending["cached_tokens"], written = cache_tokens(usage.get("input_token_details"))
+            if written:
+                spending["cache_write_tokens"] = written
+        else:
+            spending["input_tokens"] = round(factor * request.estimate)
+            spending["output_tokens"] = round(factor * estimate_message(message))
+            spending["estimated"] = True
+            tokens = spending["input_tokens"] + spending["output_tokens"]
+            message.additional_kwargs[TOKENS] = tokens
         price = self.find_price(endpoint)
         if price is not None:
             spending["cost"] = price.cost(
-                counts.input, counts.output, counts.cached, counts.cache_write
+                spending["input_tokens"],
+                spending["output_tokens"],
+                spending["cached_tokens"],
+                written,
             )
-        if counts.is_estimate:
-            spending["estimated"] = True
         return spending
-
-    def _count_tokens(
-        self, model: str, request: ModelRequest, message: AIMessage, *, is_whole: bool
-    ) -> _TokenCounts:
-        """Return the token counts that the server reports, or estimates.
-
-        Reported counts of a whole request calibrate later estimates; estimated counts are noted in
-        the message.
-        """
-        factor = self.calibration.get(model, 1.0)
-        estimate = request.estimate
-        usage = message.usage_metadata
-        if usage is None or not usage["input_tokens"]:  # some servers report zeros
-            input_tokens = round(factor * estimate)
-            output_tokens = round(factor * estimate_message(message))
-            message.additional_kwargs[TOKENS] = input_tokens + output_tokens
-            return _TokenCounts(input_tokens, output_tokens, is_estimate=True)
-        if is_whole:
-            self.calibration[model] = calibrate(factor, estimate, usage["input_tokens"])
-        cached, cache_write = cache_tokens(usage.get("input_token_details"))
-        return _TokenCounts(usage["input_tokens"], usage["output_tokens"], cached, cache_write)
 
 
 def _needs_second_try(message: AIMessage, request: ModelRequest) -> bool:

@@ -36,6 +36,14 @@ _OUTPUT = re.compile(
     r"max_\w*tokens|completion|output tokens|maximum tokens you requested|\bnum_predict",
     re.IGNORECASE,
 )
+_INPUT = re.compile(
+    r"(\d[\d,]*) (?:tokens? )?(?:`?inputs?\b|prompt|(?:in|from|of) (?:the |your )?(?:text |tool )?"
+    r"(?:messages?|input|prompt))",
+    re.IGNORECASE,
+)
+"""The size of the input, as a refusal names it."""
+_AT_LEAST = re.compile(r"at least \d", re.IGNORECASE)
+"""A server that stops counting at the end of its window does not know the size of the input."""
 _READ_LIMIT = 100_000
 """Characters of a server's message that are read."""
 _HTML_PAGE = re.compile(r"\s*<(?:!doctype|html|head|body)\b", re.IGNORECASE)
@@ -260,20 +268,29 @@ def find_lower_limit(text: str, max_tokens: int) -> int | None:
     """Return the `max_tokens` that a server which refused a larger one accepts; None if unknown.
 
     That is the rest of the window if the text names the window and the input, otherwise the largest
-    number in it that is smaller.
+    number in it that is smaller. If the text does not repeat the number that was sent, only one
+    number may be meant.
     """
     text = text[:_WORDS_LIMIT]
-    if not _OUTPUT.search(text):
+    if not _OUTPUT.search(text) or _AT_LEAST.search(text):
         return None
-    numbers = {int(number.replace(",", "")) for number in _NUMBER.findall(text)} - {max_tokens}
-    rests = [
+    numbers = {int(number.replace(",", "")) for number in _NUMBER.findall(text)}
+    inputs = {int(number.replace(",", "")) for number in _INPUT.findall(text)} & numbers
+    totals = {size + number for size in inputs for number in numbers} & numbers
+    is_repeated = max_tokens in numbers
+    numbers -= {max_tokens, *totals}
+    rests = {
         window - size
         for window in numbers
-        for size in numbers
+        for size in inputs or (numbers if is_repeated else ())
         if size >= _MIN_INPUT and size < window < size + max_tokens
-    ]
-    limits = rests or [number for number in numbers if number < max_tokens]
-    limit = max(limits, default=0)
+    }
+    limits = rests
+    if not _IN_CONTEXT.search(text):
+        limits = rests or {number for number in numbers if _MIN_OUTPUT <= number < max_tokens}
+    if not limits or not (is_repeated or len(limits) == 1):
+        return None
+    limit = max(limits)
     return limit if _MIN_OUTPUT <= limit < max_tokens else None
 
 

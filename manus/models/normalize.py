@@ -277,38 +277,17 @@ def _read_text(delta: Json) -> tuple[str, str]:
     """Return the text of a chunk, and the reasoning in it."""
     content = delta.get("content")
     blocks = content if isinstance(content, list) else []
-    if isinstance(content, str):
-        text = content
-    else:
-        text = "".join(_block_text(block, "text") for block in blocks)
-    for name in (REASONING, "reasoning"):
-        reasoning = delta.get(name)
-        if isinstance(reasoning, str) and reasoning:
-            return text, reasoning
-    texts = []
-    if "reasoning_details" in delta:
-        texts = _texts_in_details(delta["reasoning_details"])
-    texts += [_block_text(block, "thinking") for block in blocks]
-    return text, "".join(texts)
+    thoughts = [block.get("thinking") for block in blocks if isinstance(block, dict)]
+    details = _join_texts(delta.get("reasoning_details"), "text", "summary")
+    texts = (delta.get(REASONING), delta.get("reasoning"), details + _join_texts(thoughts, "text"))
+    reasoning = next((text for text in texts if text and isinstance(text, str)), "")
+    return _join_texts(content, "text"), reasoning
 
 
-def _texts_in_details(details: Any) -> list[str]:
-    """Return the texts in `reasoning_details`, a list of entries with `text` or `summary`."""
-    texts = []
-    for entry in details if isinstance(details, list) else ():
-        if isinstance(entry, dict):
-            values = (entry.get("text"), entry.get("summary"))
-            texts += [value for value in values if isinstance(value, str)]
-    return texts
-
-
-def _block_text(block: Any, kind: str) -> str:
-    """Return the text of a block of this kind; a thought may itself consist of blocks."""
-    if isinstance(block, str):
-        return block if kind == "text" else ""
-    if not isinstance(block, dict) or block.get("type") != kind:
-        return ""
-    inner = block.get(kind)
-    if isinstance(inner, str):
-        return inner
-    return "".join(_block_text(inner_block, "text") for inner_block in inner or ())
+def _join_texts(value: Any, *keys: str) -> str:
+    """Return the text of a value: a text, a list of values, or an object with one of the keys."""
+    if isinstance(value, list):
+        return "".join(_join_texts(member, *keys) for member in value)
+    if isinstance(value, dict):
+        return "".join(_join_texts(value.get(key), *keys) for key in keys)
+    return value if isinstance(value, str) else ""

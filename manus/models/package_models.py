@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import SecretStr
 
 from manus.config.model_settings import ModelSettings
+from manus.config.packages import explain_package
 from manus.config.provider_table import PROVIDERS, Provider
 from manus.state.errors import SettingsError
 from manus.state.text import one_line
@@ -49,19 +50,15 @@ def from_package(settings: ModelSettings, provider: str, name: str) -> BaseChatM
     """
     package = PROVIDERS[provider]
     try:
-        model_class: Any = getattr(
-            importlib.import_module(package.import_name), package.model_class
-        )
-    except ImportError as error:
-        raise SettingsError(_explain_missing(provider, package, error)) from None
-    except AttributeError:
-        raise SettingsError(
-            f"The installed {package.package} has no {package.model_class}, which the provider "
-            f"`{provider}` needs: {package.remedy} --upgrade."
-        ) from None
+        module = importlib.import_module(package.import_name)
+        model_class: Any = getattr(module, package.model_class)
+    except Exception as error:  # the code of a package that does not fit raises anything
+        user = f"The provider `{provider}` needs"
+        text = explain_package(user, package.package, package.remedy, error)
+        raise SettingsError(text) from error
     build = getattr(model_class, "from_model_id", model_class)  # a class may wrap another one
     accepted = ["model_id"] if build is not model_class else _accepted_names(model_class)
-    values = _arguments_for(package, model_class, [*accepted, *package.hidden], settings, name)
+    values = _arguments_for(package, model_class, accepted, settings, name)
     try:
         model: BaseChatModel = build(**values)
         keys = (getattr(model, field) for field in accepted if field.endswith("_api_key"))
@@ -73,17 +70,6 @@ def from_package(settings: ModelSettings, provider: str, name: str) -> BaseChatM
             f"({one_line(str(error), 300)})."
         ) from error
     return model
-
-
-def _explain_missing(provider: str, package: Provider, error: ImportError) -> str:
-    """Return what to install: the package, or one that the installed package needs itself."""
-    top_module = package.import_name.partition(".")[0]
-    if error.name is None or error.name.partition(".")[0] == top_module:
-        return f"The provider `{provider}` needs a package that is not installed: {package.remedy}."
-    return (
-        f"The provider `{provider}` cannot be used: {package.package} needs `{error.name}`, which "
-        f"is not installed ({one_line(str(error), 200)})."
-    )
 
 
 def _arguments_for(
@@ -106,7 +92,7 @@ def _arguments_for(
                 "it from the settings."
             )
         if argument is not None:
-            is_plain = argument in package.hidden or _takes_plain_text(model_class, argument)
+            is_plain = _takes_plain_text(model_class, argument)
             is_off = setting in package.names and value == "none"
             arguments[argument] = False if is_off else _reveal(value) if is_plain else value
     return arguments

@@ -53,9 +53,11 @@ class ReasoningSplitter:
     def __init__(self) -> None:
         self._buffer = ""
         """Text that may turn out to be part of a tag."""
-        self._closing_tag: str | None = None
-        """The tag that ends the thought: None before a thought starts, empty after its end."""
+        self._closing_tag = ""
+        """The tag that ends the thought, once one has started."""
+        self._is_closed = False
         self._is_answer = False
+        """Whether all that follows is the answer."""
 
     def feed(self, chunk: str, *, is_last: bool = False) -> tuple[str, str]:
         """Return the thought and the answer that are final after this chunk."""
@@ -63,41 +65,36 @@ class ReasoningSplitter:
             return "", chunk
         text = self._buffer + chunk
         self._buffer = ""
-        if self._closing_tag is None:
+        reasoning = ""
+        if not self._closing_tag:
             opening = _OPEN.match(text)
             if opening is None:
-                return "", self._read_untagged(text, is_last=is_last)
+                return "", self._read_start(text, is_last=is_last)
             self._closing_tag = f"</{opening[1].lower()}>"
             text = text[opening.end() :]
-        reasoning = ""
-        if self._closing_tag:
+        if not self._is_closed:
             end = text.lower().find(self._closing_tag)
             if end < 0:
-                return self._read_open_reasoning(text, self._closing_tag, is_last=is_last), ""
+                # hold back what may be the start of the closing tag
+                tag_start = text.find("<", max(0, len(text) + 1 - len(self._closing_tag)))
+                end = len(text) if is_last or tag_start < 0 else tag_start
+                self._buffer = text[end:]
+                return text[:end], ""
             reasoning = text[:end]
             text = text[end + len(self._closing_tag) :]
-            self._closing_tag = ""
+            self._is_closed = True
         answer = text.lstrip()
         self._is_answer = bool(answer)
         return reasoning, answer
 
-    def _read_untagged(self, text: str, *, is_last: bool) -> str:
+    def _read_start(self, text: str, *, is_last: bool) -> str:
         """Return the text as the answer, unless it may be the start of an opening tag."""
         start = text.strip().lower()
-        may_open = any(tag.startswith(start) for tag in _OPENING_TAGS)
-        if may_open and not is_last:
+        if not is_last and any(tag.startswith(start) for tag in _OPENING_TAGS):
             self._buffer = text
             return ""
         self._is_answer = True
         return text
-
-    def _read_open_reasoning(self, text: str, closing_tag: str, *, is_last: bool) -> str:
-        """Return the text as thought; hold back what may be the start of the closing tag."""
-        tag_start = text.find("<", max(0, len(text) + 1 - len(closing_tag)))
-        if is_last or tag_start < 0:
-            return text
-        self._buffer = text[tag_start:]
-        return text[:tag_start]
 
 
 def split_reasoning(text: str) -> tuple[str, str]:

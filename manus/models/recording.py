@@ -27,7 +27,7 @@ from langchain_core.messages import (
     SystemMessage,
     ToolMessage,
 )
-from langchain_core.messages.tool import ToolCallChunk, tool_call_chunk
+from langchain_core.messages.tool import tool_call_chunk
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from pydantic import PrivateAttr
 
@@ -88,14 +88,10 @@ def _replace_path(text: str, old: str, new: str) -> str:
 
 def _move_turn(turn: Turn, old: str, new: str) -> Turn:
     """Return the turn with the path of the workspace replaced."""
-    text = json.dumps(turn, ensure_ascii=False)
-    moved: Turn = json.loads(_replace_path(text, _escape(old), _escape(new)))
+    # paths as they appear inside a JSON string
+    old, new = (json.dumps(path, ensure_ascii=False)[1:-1] for path in (old, new))
+    moved: Turn = json.loads(_replace_path(_dump(turn), old, new))
     return moved
-
-
-def _escape(path: str) -> str:
-    """Return a path as it appears inside a JSON string."""
-    return json.dumps(path, ensure_ascii=False)[1:-1]
 
 
 def encode_reply(reply: AIMessage, workspace: str) -> Turn:
@@ -164,25 +160,17 @@ class Recorder:
         """
         conversation = normalize_messages(request, self._workspace)
         with self._lock:
-            after = self._find_previous(conversation)
-            recorded_count = 0 if after is None else len(self._turns[after])
-            line: Turn = {"role": role, "after": after, "messages": conversation[recorded_count:]}
+            line: Turn = {"role": role, "after": None, "messages": conversation}
+            for index, turn in enumerate(self._turns):
+                if conversation[: len(turn)] == turn:
+                    line |= {"after": index, "messages": conversation[len(turn) :]}
             line["reply"] = encode_reply(reply, self._workspace)
             try:
-                text = json.dumps(line, ensure_ascii=False) + "\n"
                 with open(self._descriptor, "ab", closefd=False) as handle:
-                    handle.write(text.encode("utf-8", "surrogatepass"))
+                    handle.write(f"{_dump(line)}\n".encode("utf-8", "surrogatepass"))
             except OSError as error:
                 raise StorageError(self._explain_error(error)) from None
             self._turns.append([*conversation, normalize_message(reply, self._workspace)])
-
-    def _find_previous(self, conversation: list[Turn]) -> int | None:
-        """Return the index of the newest turn that the conversation continues, or None."""
-        for index in range(len(self._turns) - 1, -1, -1):
-            turn = self._turns[index]
-            if conversation[: len(turn)] == turn:
-                return index
-        return None
 
     def _explain_error(self, error: OSError) -> str:
         return f"Cannot write the recording {self._path}: {error.strerror}."
@@ -244,17 +232,17 @@ class ReplayModel(BaseChatModel):
     def _explain_mismatch(self, conversation: list[Turn]) -> str:
         if not self._conversations:
             return f"The recording {self.path} is empty."
-        nearest = max(
-            self._conversations, key=lambda recorded: _common_length(recorded, conversation)
-        )
-        same = _common_length(nearest, conversation)
-        recorded = _dump_turn(nearest, same)
-        actual = _dump_turn(conversation, same)
-        start = max(0, _common_length(recorded, actual) - _BEFORE)
+        actual = [*map(_dump, conversation)]
+        recordings = [[*map(_dump, recorded)] for recorded in self._conversations]
+        nearest = max(recordings, key=lambda recorded: _common_length(recorded, actual))
+        same = _common_length(nearest, actual)
+        differing = ["".join(texts[same : same + 1]) for texts in (actual, nearest)]
+        start = max(0, _common_length(*differing) - _BEFORE)
+        excerpts = [one_line(text[start:], _EXCERPT) for text in differing]
         return (
             f"The recording {self.path} does not contain this conversation; message {same + 1} of "
-            f"{len(conversation)} is the first that differs: {one_line(actual[start:], _EXCERPT)} "
-            f"(recorded: {one_line(recorded[start:], _EXCERPT)}). "
+            f"{len(conversation)} is the first that differs: {excerpts[0]} "
+            f"(recorded: {excerpts[1]}). "
             "A replay contains only what was recorded; anything else needs a model "
             f"({DEFAULT_KEY}, or MANUS_MODEL and MANUS_BASE_URL)."
         )
@@ -282,9 +270,11 @@ class ReplayModel(BaseChatModel):
         reply = self._next(messages)
         if run_manager is not None:
             reply.id = f"lc_run--{run_manager.run_id}"
+            calls = enumerate(list_calls(reply))
+            chunks = [tool_call_chunk(**as_raw_call(call), index=index) for index, call in calls]
             message = AIMessageChunk(
                 content=reply.content,
-                tool_call_chunks=_call_chunks(reply),
+                tool_call_chunks=chunks,
                 additional_kwargs=reply.additional_kwargs,
                 id=reply.id,
             )
@@ -293,19 +283,13 @@ class ReplayModel(BaseChatModel):
         return ChatResult(generations=[ChatGeneration(message=reply)])
 
 
-def _call_chunks(reply: AIMessage) -> list[ToolCallChunk]:
-    calls = enumerate(list_calls(reply))
-    return [tool_call_chunk(**as_raw_call(call), index=index) for index, call in calls]
+def _dump(turn: Turn) -> str:
+    return json.dumps(turn, ensure_ascii=False)
 
 
-def _dump_turn(turns: list[Turn], index: int) -> str:
-    """Return a turn as JSON; an empty string if there is none at that index."""
-    return json.dumps(turns[index : index + 1], ensure_ascii=False)[1:-1]
-
-
-def _common_length(first: Sequence[Any], second: Sequence[Any]) -> int:
+def _common_length(first: Sequence[str], second: Sequence[str]) -> int:
     """Return the number of messages, or characters, that both start with."""
-    for index, (left_item, right_item) in enumerate(zip(first, second, strict=False)):
-        if left_item != right_item:
-            return index
-    return min(len(first), len(second))
+    length = 0
+    while first[length : length + 1] == second[length : length + 1] and length < len(first):
+        length += 1
+    return length

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 from typing import Any
 
+from manus.config.packages import import_optional
 from manus.state.errors import UsageError
 from manus.state.text import read_json
 
@@ -18,15 +18,12 @@ def read_schema(file: Path | None) -> dict[str, Any] | None:
     """
     if file is None:
         return None
-    if importlib.util.find_spec("jsonschema") is None:
-        raise UsageError("--output-schema needs the package `jsonschema` to check the answer.")
-    from jsonschema import SchemaError
-    from jsonschema.validators import validator_for
-
+    user, remedy = "--output-schema needs", "pip install jsonschema"
+    validators = import_optional("jsonschema.validators", user, "jsonschema", remedy)
     try:
         schema = read_json(file.read_text("utf-8"))
-        validator_for(schema).check_schema(schema)
-    except (OSError, ValueError, SchemaError) as error:
+        validators.validator_for(schema).check_schema(schema)
+    except (OSError, ValueError, validators.exceptions.SchemaError) as error:
         problem = getattr(error, "message", error)
         raise UsageError(f"{file} is not a JSON Schema: {problem}.") from None
     if not isinstance(schema, dict) or schema.get("type") != "object":

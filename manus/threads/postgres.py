@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from manus.state.errors import SettingsError
+from manus.config.packages import import_optional
 from manus.threads.base import Store
 
-_NOT_INSTALLED = (
-    "A PostgreSQL store needs packages that are not installed: "
-    "pip install langgraph-checkpoint-postgres 'psycopg[binary,pool]'."
-)
+_REMEDY = "pip install langgraph-checkpoint-postgres 'psycopg[binary,pool]'"
 
 
 @asynccontextmanager
@@ -29,9 +26,7 @@ async def open_postgres(url: str, retry_for: float = 0) -> AsyncIterator[Store]:
         SettingsError: the URL is malformed, or a package is missing.
         StorageError: the database cannot be reached or used, or an operation in the block failed.
     """
-    try:
-        from manus.threads.postgres_store import open_database
-    except ImportError as error:
-        raise SettingsError(_NOT_INSTALLED) from error
-    async with open_database(url, retry_for) as store:
+    module = "manus.threads.postgres_store"
+    postgres_store = import_optional(module, "A PostgreSQL store needs", "psycopg", _REMEDY)
+    async with postgres_store.open_database(url, retry_for) as store:
         yield store

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from importlib import import_module
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
@@ -15,12 +14,14 @@ from typing_extensions import override
 from manus.calls.base import AgentTool, Approval
 from manus.calls.result import Observation
 from manus.calls.session import Resource
+from manus.config.packages import import_optional
 from manus.config.secret_texts import names_in
 from manus.prompts.approval import LOGIN
 from manus.prompts.browser import USE
 from manus.prompts.sources import WEB
 from manus.sandbox.egress import is_loopback
-from manus.state.errors import ToolError
+from manus.state.errors import SettingsError, ToolError, ToolUnavailableError
+from manus.tools.browser import NEEDS
 from manus.tools.browser.arguments import (
     ACTING,
     ACTIONS,
@@ -178,7 +179,9 @@ class BrowserUse(AgentTool):
         if self.session.settings.browser.profile_dir:
             self.session.egress_guard.note_private(LOGIN)
         # Importing Playwright is slow, and runs without a browser should not wait for it.
-        await asyncio.to_thread(import_module, "manus.tools.browser.act")
-        from manus.tools.browser.act import act
-
-        return await act(self.session, arguments)
+        try:
+            module = await asyncio.to_thread(import_optional, "manus.tools.browser.act", *NEEDS)
+        except SettingsError as error:
+            raise ToolUnavailableError(str(error)) from error
+        observation: Observation = await module.act(self.session, arguments)
+        return observation

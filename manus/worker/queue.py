@@ -6,17 +6,14 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from manus.runs.configuration import is_installed
+from manus.config.packages import import_optional
 from manus.state.errors import SettingsError
 
 if TYPE_CHECKING:
     from manus.config.settings import Settings
     from manus.worker.job_queue import JobQueue
 
-_NOT_INSTALLED = (
-    "A queue of runs needs packages that are not installed: pip install procrastinate "
-    "langgraph-checkpoint-postgres 'psycopg[binary,pool]'."
-)
+_REMEDY = "pip install procrastinate langgraph-checkpoint-postgres 'psycopg[binary,pool]'"
 _NO_DATABASE = (
     "A queue of runs needs a PostgreSQL store that all machines share; set MANUS_CHECKPOINT to a "
     "postgresql:// URL."
@@ -28,7 +25,7 @@ async def open_queue(settings: Settings, *, create: bool = True) -> AsyncIterato
     """Open the queue in the configured database; create its tables if missing and `create` is set.
 
     Raises:
-        SettingsError: the store is not a PostgreSQL database, or a package is missing.
+        SettingsError: the store is not a PostgreSQL database, or a package cannot be used.
         StorageError: the database cannot be used.
     """
     address = check_queue(settings)
@@ -42,12 +39,12 @@ def check_queue(settings: Settings) -> str:
     """Return the address of the database with the queue.
 
     Raises:
-        SettingsError: the store is not a PostgreSQL database, or a package is missing.
+        SettingsError: the store is not a PostgreSQL database, or a package cannot be used.
     """
     if not has_queue_database(settings):
         raise SettingsError(_NO_DATABASE)
-    if not (is_installed("procrastinate") and is_installed("psycopg")):
-        raise SettingsError(_NOT_INSTALLED)
+    user = "A queue of runs needs"
+    import_optional("manus.worker.job_queue", user, "procrastinate", _REMEDY)
     return settings.checkpoint or ""
 
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from manus.models import refusals, tokens, window_watch
+from manus.models import refusals, tokens
+from manus.models.server_window import watch_window
 from manus.threads.sqlite import SqliteStore, open_sqlite
 from tests.flow.helpers import SECOND, ScriptedFlow
 from tests.helpers.agent import CONSULTER, TESTER, ScriptedAgent
@@ -20,7 +21,7 @@ def unknown_endpoints() -> None:
     refusals._learned.clear()
     tokens._learned.clear()
     tokens._reported.clear()
-    window_watch._watches.clear()
+    watch_window.cache_clear()
 
 
 @pytest.fixture

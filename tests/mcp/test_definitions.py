@@ -181,6 +181,6 @@ def test_another_version_of_the_sdk_is_one_sentence(tmp_path: Path, version: str
         [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": path}, text=True
     )
     assert fault == (
-        f"MCP servers need another version of the package `mcp` ({version} is installed, 1.27 to "
-        "2.x are supported): install the extra `mcp` (`make setup EXTRAS=mcp`).\n"
+        f"MCP servers need the package `mcp` <3,>=1.27, of which {version} is installed and cannot "
+        "be used (1.27 to 2.x are supported): install the extra `mcp` (`make setup EXTRAS=mcp`).\n"
     )

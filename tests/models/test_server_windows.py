@@ -5,10 +5,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from pydantic import SecretStr
 
+from manus.config.model_settings import ModelSettings
 from manus.graph.profiles import PROFILES
-from manus.models.server_window import ModelServer, ServerWindow, find_window, is_private
-from manus.models.window_watch import is_truncated
+from manus.models.server_window import ServerWindow, find_window, is_private, is_truncated
 from tests.helpers.agent import ScriptedAgent
 from tests.server import Raw, ScriptedServer, call, cut, text, tokens
 from tests.server.products import Pages, llama_cpp, lm_studio, models, ollama, vllm
@@ -42,13 +43,14 @@ SAID: dict[str, tuple[Pages, ServerWindow]] = {
 @pytest.mark.parametrize("case", SAID)
 async def test_windows_reported_by_servers(server: ScriptedServer, case: str) -> None:
     server.pages, window = SAID[case]
-    assert await find_window(ModelServer(server.base_url, NAME, "sk-x")) == window
+    endpoint = ModelSettings(model=NAME, base_url=server.base_url, api_key=SecretStr("sk-x"))
+    assert await find_window(endpoint) == window
     assert {look.headers["authorization"] for look in server.looks} == {"Bearer sk-x"}
 
 
 async def test_an_unavailable_server_reports_no_window(server: ScriptedServer) -> None:
-    assert await find_window(ModelServer("http://127.0.0.1:9/v1", NAME)) is None
-    assert await find_window(ModelServer("no address", NAME)) is None
+    for address in ("http://127.0.0.1:9/v1", "no address"):
+        assert await find_window(ModelSettings(model=NAME, base_url=address)) is None
 
 
 PRIVATE = {

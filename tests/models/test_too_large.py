@@ -220,6 +220,30 @@ LOWER = [
         1_193,
     ),
     ("The maximum tokens you requested exceeds the model limit of 4096.", 8_000, 4_096),
+    # a gateway has lowered what was sent, and the server repeats the lower number
+    (
+        "'max_tokens' or 'max_completion_tokens' is too large: 4096. This model's maximum context "
+        "length is 8192 tokens and your request has 5000 input tokens (4096 > 8192 - 5000).",
+        8_000,
+        3_192,
+    ),
+    (
+        "This model's maximum context length is 16384 tokens. However, you requested 17384 tokens "
+        "(10384 in the messages, 7000 in the completion). Please reduce the length.",
+        8_000,
+        6_000,
+    ),
+    ("max_tokens (6000) must be at most 4096", 8_000, None),
+    ("input length and `max_tokens` exceed context limit: 9000 + 6000 > 14000", 8_000, None),
+    # counted up to the end of the window only: the rest would be one token too large each time
+    (
+        "This model's maximum context length is 32768 tokens. However, you requested 4096 output "
+        "tokens and your prompt contains at least 28673 input tokens, for a total of at least "
+        "32769 tokens. Please reduce the length of the input prompt or the number of requested "
+        "output tokens.",
+        4_096,
+        None,
+    ),
     ("prompt is too long: 213462 tokens > 200000 maximum", 8_000, None),
     ("Unsupported parameter: 'max_tokens' is not supported with this model.", 8_000, None),
 ]

@@ -9,22 +9,18 @@ import click
 def acp() -> int:
     """Serve an editor over stdin and stdout (Agent Client Protocol)."""
     import asyncio
-    from importlib.util import find_spec
 
     from manus.cli import startup
     from manus.cli.logs import flush_traces, set_up_logging
     from manus.cli.settings import read_settings
-    from manus.state.errors import UsageError
+    from manus.config.packages import import_optional
 
-    if find_spec("acp") is None:
-        raise UsageError(
-            "Editors need the package `agent-client-protocol`, which is not installed: install "
-            "the extra `acp` (`make setup EXTRAS=acp`)."
-        )
+    remedy = "install the extra `acp` (`make setup EXTRAS=acp`)"
+    import_optional("acp", "Editors need", "agent-client-protocol", remedy)
     settings = read_settings()
     set_up_logging()
     startup.load()
-    from manus.acp.agent import serve
+    agent = import_optional("manus.acp.agent", "Editors need", "agent-client-protocol", remedy)
 
     with flush_traces():
-        return asyncio.run(serve(settings))
+        return int(asyncio.run(agent.serve(settings)))

@@ -11,15 +11,16 @@ import asyncio
 import logging
 from functools import cache
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
 from manus.calls.catalog import Catalog
 from manus.calls.session import Session
+from manus.config.packages import import_optional
+from manus.state.errors import SettingsError
 
 log = logging.getLogger("manus")
 
-_REMEDY = "install the extra `mcp` (`make setup EXTRAS=mcp`)."
+_REMEDY = "install the extra `mcp` (`make setup EXTRAS=mcp`)"
 
 
 async def load_mcp_tools(catalog: Catalog, session: Session) -> None:
@@ -39,12 +40,10 @@ def find_fault() -> str | None:
 
     The SDK may be missing, or be a version that has other names.
     """
-    if find_spec("mcp") is None:
-        return f"MCP servers need the package `mcp`, which is not installed: {_REMEDY}"
     try:
-        import_module("manus.tools.mcp.tools")
-    except (ImportError, AttributeError) as error:
-        return f"MCP servers need another version of the package `mcp` ({error}): {_REMEDY}"
+        import_optional("manus.tools.mcp.tools", "MCP servers need", "mcp", _REMEDY)
+    except SettingsError as error:
+        return str(error)
     return None
 
 

@@ -22,7 +22,7 @@ from manus.version import VERSION
 _VERSION = version("mcp")
 _RELEASE = tuple(int(part) for part in _VERSION.split(".")[:2])
 if not (1, 27) <= _RELEASE < (3,):
-    raise ImportError(f"{_VERSION} is installed, 1.27 to 2.x are supported")
+    raise ImportError("1.27 to 2.x are supported")
 IS_FIRST = _RELEASE < (2,)
 """Whether the SDK is of version 1."""
 # untyped, because the types are those of only one of the versions
