@@ -24,7 +24,7 @@ from manus.models.chat_models import build_model
 from manus.models.endpoint_call import ask_endpoint
 from manus.models.errors import ErrorFacts, ReplyFaultError
 from manus.models.ledger import UsageLedger
-from manus.models.model_request import ModelRequest, ToolsCache
+from manus.models.model_request import ModelRequest, RequestCache
 from manus.models.prices import Pricing
 from manus.models.providers import build_endpoint, get_address
 from manus.models.recording import Recorder
@@ -90,8 +90,10 @@ class ModelClient:
     """A chat model built by the caller, including its LangChain wrappers."""
     caller_model_streams: bool = True
     """False after it has failed to stream."""
-    caches: defaultdict[str, ToolsCache] = field(default_factory=lambda: defaultdict(ToolsCache))
-    """What is computed once of the tools that are offered to a role."""
+    caches: defaultdict[str, RequestCache] = field(
+        default_factory=lambda: defaultdict(RequestCache)
+    )
+    """Per-message values, computed once, of the requests of a role."""
 
     def _watch_window(self, endpoint: ModelSettings) -> WindowWatch | None:
         """Return the watch of an endpoint; None for the caller's model, which is all to ask."""

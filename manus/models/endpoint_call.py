@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any
@@ -28,15 +28,23 @@ from manus.models.reasoning import (
 )
 from manus.models.refusals import (
     MAX_CHANGES,
+    WORDS,
+    SentRequest,
+    find_change,
     is_lasting,
     learned_words,
-    list_changes,
     remember,
 )
 from manus.models.server_rules import ServerRules
 from manus.models.tool_calls import with_cut_off_calls, with_repairs
+from manus.models.tool_schemas import adapt_tools
 from manus.models.valid_messages import list_valid, valid_name
-from manus.models.wire_forms import SERVER_RULES, select_wire_rules, wire_form
+from manus.models.wire_forms import (
+    SERVER_RULES,
+    WIRE_FORMS,
+    select_wire_rules,
+    wire_form,
+)
 from manus.models.wrapped import chat_model_in, chat_models_in, with_tools
 from manus.state.errors import ManusError
 from manus.state.messages import list_calls
@@ -44,6 +52,8 @@ from manus.state.replies import get_finish_reason
 from manus.state.text import sanitize_all
 
 _OWN_PACKAGE = "manus."
+_CHOSEN = ("temperature", "max_tokens", "reasoning_effort")
+"""Parameters that are sent only if the settings have them."""
 _ESSENTIAL = frozenset(
     {"role", "name", "content", "tool_calls", "tool_call_id", "messages", "model", "tools"}
 )
@@ -68,26 +78,28 @@ async def ask_endpoint(
     package = None
     if not type(model).__module__.startswith(_OWN_PACKAGE):
         package = package_for(model)
-    rules = find_rules(endpoint, package).refusing(*learned_words(endpoint))
-    call = _EndpointCall(model, endpoint, request, package, rules)
-    change_count = 0
-    lasting: list[str] = []
+    known = find_rules(endpoint, package).refusing(*learned_words(endpoint))
+    words: tuple[str, ...] = ()
+    lasting: tuple[str, ...] = ()
+    refused: SentRequest | None = None
     while True:
+        call = _EndpointCall(model, endpoint, request, package, known.refusing(*words))
         try:
             reply = await call.send(is_sync=is_caller_model and IS_SYNC.get())
         except ManusError:
             raise
         except Exception as error:  # each client has its own
-            word = call.find_change(error)
-            if word is None or change_count == MAX_CHANGES:
+            sent = call.describe()
+            word = find_change(error, sent, call.rules)
+            if word is None or len(words) == MAX_CHANGES:
                 raise
-            call = call.refusing(word)
-            change_count += 1
+            refused = refused or sent
+            words += (word,)
             if is_lasting(word, error):
-                lasting.append(word)
+                lasting += (word,)
         else:
-            if lasting:
-                remember(endpoint, lasting)
+            if refused is not None and lasting:
+                remember(endpoint, lasting, refused)
             return reply
 
 
@@ -102,7 +114,7 @@ class _EndpointCall:
         package: Provider | None,
         rules: ServerRules,
     ) -> None:
-        self._rules = rules
+        self.rules = rules
         self._endpoint = endpoint
         self._request = request
         self._package = package
@@ -110,7 +122,7 @@ class _EndpointCall:
             model = without_parameters(model, rules.dropped)
         self._model = model
         self._wire_rules = select_wire_rules(endpoint, rules)
-        self._offered = request.cache.adapt(request.tools, rules)
+        self._offered = request.cache.adapt_tools(request.tools, rules)
         tools = self._offered.tools
         self._chat_model = model
         is_native = rules.tools and endpoint.tool_calling != "prompted"
@@ -125,22 +137,8 @@ class _EndpointCall:
             messages = prompt_with_tools(messages, tools)
         elif not is_native:
             messages = as_plain_text(messages)
-        self._messages = list_valid(messages, rules)
+        self._messages = request.cache.find_valid(rules).of(messages)
         self._options = self._build_options()
-
-    def refusing(self, word: str) -> _EndpointCall:
-        """Return the call in the form for a server that refuses what a word names."""
-        rules = self._rules.refusing(word)
-        return _EndpointCall(self._model, self._endpoint, self._request, self._package, rules)
-
-    def find_change(self, error: Exception) -> str | None:
-        """Return the word for what a server refuses in the call; None if it is nothing in it."""
-        sent = self._list_parts()
-        tools = [tool["function"]["name"] for tool in self._offered.tools if "function" in tool]
-        for word in list_changes(error, sent[0], tools, self._rules):
-            if self.refusing(word)._list_parts() != sent:
-                return word
-        return None
 
     def _build_options(self) -> dict[str, Any]:
         """Return the keyword arguments of the call."""
@@ -153,14 +151,15 @@ class _EndpointCall:
             if not request.streams:
                 options["stream"] = False
             limit = self._list_package_parameters().get("max_tokens")
-            if self._rules.reply_limit is not None and limit is not None:
-                options["max_tokens"] = min(limit, self._rules.reply_limit)
+            if self.rules.reply_limit is not None and limit is not None:
+                options["max_tokens"] = min(limit, self.rules.reply_limit)
             return options
         options[SERVER_RULES] = self._wire_rules
+        options[WIRE_FORMS] = request.cache.find_wire_forms(self._wire_rules)
         if self._has_native_tools:
             options["tools"] = self._offered.tools
             if request.tool_choice != "auto":
-                options["tool_choice"] = _to_wire(request.tool_choice, self._rules)
+                options["tool_choice"] = _to_wire(request.tool_choice, self.rules)
         return options
 
     async def send(self, *, is_sync: bool) -> AIMessage:
@@ -191,23 +190,27 @@ class _EndpointCall:
                 tool_call["name"] = self._offered.names.get(name, name)
         return _sanitize_message(with_origin(reply, self._endpoint))
 
-    def _list_parts(self) -> tuple[dict[str, Any], Any, Any]:
-        """Return the parameters, the messages and the tools of the request, as far as known.
-
-        The parameters include the optional fields of messages. What a package makes of messages is
-        its own matter.
-        """
-        messages: Any = self._messages
+    def describe(self) -> SentRequest:
+        """Return what the request contains that a server may refuse."""
+        endpoint = self._endpoint
         parameters: dict[str, Any] = {}
         list_own = getattr(self._model, "list_parameters", None)
         if self._package is not None:
-            parameters = {**self._list_package_parameters(), **self._options}
+            parameters = self._list_package_parameters()
         elif list_own is not None:
-            messages = [wire_form(message, self._wire_rules) for message in messages]
-            fields = {name: None for form in messages for name in form}
-            parameters = fields | list_own(self._rules, **self._options)
-        parameters = {name: v for name, v in parameters.items() if name not in _ESSENTIAL}
-        return parameters, messages, self._has_native_tools and self._offered.tools
+            parameters = list_own(self.rules, **self._options)
+            fields = {name: None for message in self._messages for name in self._fields(message)}
+            parameters = {**fields, **parameters}
+        settings = endpoint.model_dump(include={*_CHOSEN}, exclude_none=True)
+        chosen = {*settings, *self._request.options}
+        if self._request.tool_choice != "auto":
+            chosen.add("tool_choice")
+        if "max_tokens" in chosen:
+            chosen |= {*self.rules.token_names}
+        tools = [tool["function"]["name"] for tool in self._offered.tools if "function" in tool]
+        parts = frozenset(w for w in WORDS if w in parameters or self._would_change(w))
+        names = {name: value for name, value in parameters.items() if name not in _ESSENTIAL}
+        return SentRequest(names, tools, parts, frozenset(chosen))
 
     def _list_package_parameters(self) -> dict[str, Any]:
         """Return the parameters that the chat model of a package is known to send."""
@@ -215,6 +218,36 @@ class _EndpointCall:
             return {}
         sent = {name: value for name, (_, value) in list_parameters(self._model).items()}
         return {**sent, **self._request.options}
+
+    def _fields(self, message: BaseMessage) -> Iterable[str]:
+        """Return the names of the optional fields of a message in the protocol."""
+        return wire_form(message, self._wire_rules).keys() - _ESSENTIAL
+
+    def _would_change(self, word: str) -> bool:
+        """Return whether the request would be another one if the server refused what a word names.
+
+        What a package makes of null content and of tools is its own matter.
+        """
+        rules = self.rules.refusing(word)
+        if rules == self.rules:
+            return False
+        if word == "tools":
+            return self._has_native_tools
+        if list_valid(self._request.messages, rules) != list_valid(
+            self._request.messages, self.rules
+        ):
+            return True
+        if self._has_native_tools:
+            adapted = adapt_tools(self._request.tools or (), rules)
+            if adapted.tools != self._offered.tools:
+                return True
+        if self._package is not None:
+            return False
+        changed = select_wire_rules(self._endpoint, rules)
+        return any(
+            wire_form(message, changed) != wire_form(message, self._wire_rules)
+            for message in self._messages
+        )
 
 
 def _bind_tools(

@@ -9,36 +9,42 @@ from typing import Any
 from langchain_core.messages import BaseMessage
 
 from manus.models.server_rules import ServerRules
-from manus.models.tokens import estimate_message, estimate_tools
+from manus.models.tokens import RequestSizes
 from manus.models.tool_schemas import OfferedTools, adapt_tools
-from manus.state.message_cache import PerMessage
+from manus.models.valid_messages import ValidMessages
+from manus.models.wire_forms import WireForms, WireRules, new_wire_forms
+from manus.state.message_cache import PerHistory
 from manus.state.messages import has_image
 
-_has_image = PerMessage(has_image).of
 
-
-class ToolsCache:
-    """What is computed once of the tools of requests, which rarely change."""
+class RequestCache:
+    """Per-message values, computed once, of requests that extend one another."""
 
     def __init__(self) -> None:
-        self._tools: Any = None
-        self._size = 0.0
-        self._offered: dict[ServerRules, OfferedTools] = {}
+        self.sizes = RequestSizes()
+        self.images = PerHistory(has_image)
+        """Whether each message has an image."""
+        self._valid: dict[ServerRules, ValidMessages] = {}
+        self._wire_forms: dict[WireRules, WireForms] = {}
+        self._tools: tuple[Any, ServerRules, OfferedTools] | None = None
 
-    def estimate(self, tools: list[dict[str, Any]] | None) -> float:
-        """Return the estimated tokens of the tool schemas."""
-        if tools is not self._tools:
-            self._tools = tools
-            self._size = estimate_tools(tools)
-            self._offered = {}
-        return self._size
+    def find_valid(self, rules: ServerRules) -> ValidMessages:
+        """Return the messages as they are valid under the rules."""
+        if rules not in self._valid:
+            self._valid[rules] = ValidMessages(rules)
+        return self._valid[rules]
 
-    def adapt(self, tools: list[dict[str, Any]] | None, rules: ServerRules) -> OfferedTools:
-        """Return the tools as they are valid under the rules."""
-        self.estimate(tools)
-        if rules not in self._offered:
-            self._offered[rules] = adapt_tools(tools or (), rules)
-        return self._offered[rules]
+    def find_wire_forms(self, rules: WireRules) -> WireForms:
+        """Return the messages encoded under the rules."""
+        if rules not in self._wire_forms:
+            self._wire_forms[rules] = new_wire_forms(rules)
+        return self._wire_forms[rules]
+
+    def adapt_tools(self, tools: list[dict[str, Any]] | None, rules: ServerRules) -> OfferedTools:
+        """Return the tools as they are valid under the rules; they rarely change."""
+        if self._tools is None or self._tools[0] is not tools or self._tools[1] != rules:
+            self._tools = (tools, rules, adapt_tools(tools or (), rules))
+        return self._tools[2]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +63,15 @@ class ModelRequest:
     """Additional keyword arguments for the chat model."""
     streams: bool = True
     """Whether a chat model built by the caller may stream its reply."""
-    cache: ToolsCache = field(default_factory=ToolsCache)
+    cache: RequestCache = field(default_factory=RequestCache)
     """Shared with the requests that this one extends."""
 
     @property
     def estimate(self) -> float:
         """Return the estimated number of tokens."""
-        return self.cache.estimate(self.tools) + sum(map(estimate_message, self.messages))
+        return self.cache.sizes.estimate(self.messages, self.tools)
 
     @property
     def has_images(self) -> bool:
         """Return whether any message has an image."""
-        return any(map(_has_image, self.messages))
+        return any(self.cache.images.list_values(self.messages))

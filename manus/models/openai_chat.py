@@ -34,8 +34,15 @@ from manus.models.normalize import ReplyReader
 from manus.models.providers import NOT_CONFIGURED, find_rules
 from manus.models.reasoning import drop_foreign_reasoning
 from manus.models.server_rules import ServerRules
-from manus.models.valid_messages import list_valid
-from manus.models.wire_forms import SERVER_RULES, WireRules, encode, message_encoder
+from manus.models.valid_messages import ValidMessages
+from manus.models.wire_forms import (
+    SERVER_RULES,
+    WIRE_FORMS,
+    WireForms,
+    WireRules,
+    encode,
+    new_wire_forms,
+)
 from manus.state.errors import SettingsError
 
 Chunks = AsyncGenerator[ChatGenerationChunk]
@@ -129,12 +136,13 @@ class FastChat(BaseChatOpenAI):
         **kwargs: Any,
     ) -> AIMessage:
         """Return the reply; without listeners, skip the callbacks and the copies made for them."""
+        forms = kwargs.pop(WIRE_FORMS, None)
         if not isinstance(input, list) or is_watched(ensure_config(config)) or self.callbacks:
             return await super().ainvoke(input, config, stop=stop, **kwargs)
         messages = cast(list[BaseMessage], input)
-        if SERVER_RULES not in kwargs:  # from other callers
+        if forms is None:  # from other callers
             messages = convert_to_messages(input)
-        result = await self._agenerate(messages, stop, **kwargs)
+        result = await self._agenerate(messages, stop, wire_forms=forms, **kwargs)
         return cast(AIMessage, result.generations[0].message)
 
     async def _agenerate(
@@ -142,6 +150,8 @@ class FastChat(BaseChatOpenAI):
         messages: list[BaseMessage],
         stop: list[str] | None = None,
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        *,
+        wire_forms: WireForms | None = None,
         **kwargs: Any,
     ) -> ChatResult:
         """Return the reply; report its chunks to the callbacks as they arrive.
@@ -149,10 +159,7 @@ class FastChat(BaseChatOpenAI):
         LangChain's own merging of chunks completes invalid JSON in quadratic time: a minute for a
         file that a model has not escaped.
         """
-        rules: WireRules | None = kwargs.pop(SERVER_RULES, None)
-        if rules is None:
-            rules = self._default_rules()
-            messages = list_valid(messages, rules.server)
+        rules: WireRules = kwargs.pop(SERVER_RULES, None) or self._default_rules()
         if self._is_patched():
             request = drop_foreign_reasoning(messages, rules.origin)
             return await self._generate_patched(request, stop, run_manager, **kwargs)
@@ -161,8 +168,11 @@ class FastChat(BaseChatOpenAI):
         payload = self._get_request_payload([], stop=stop, **kwargs)
         is_chat = "messages" in payload  # otherwise OpenAI's newer Responses API
         if is_chat:
+            if wire_forms is None:
+                wire_forms = new_wire_forms(rules)
+                messages = ValidMessages(rules.server).of(messages)
             # the messages come first, for the prompt cache
-            wire = [*map(message_encoder(rules), messages)] or [b""]
+            wire = [*wire_forms.list_values(messages)] or [b""]
             wire[0] = b'{"messages":[' + wire[0]
             wire[-1] += b"]"
             wire.append(encode(_adapt(payload, rules.server))[1:])
@@ -271,7 +281,9 @@ class FastChat(BaseChatOpenAI):
 
     def list_parameters(self, rules: ServerRules, **options: Any) -> dict[str, Any]:
         """Return the parameters of a request, without its messages."""
-        options = {k: v for k, v in options.items() if k not in (SERVER_RULES, "config")}
+        options = {
+            k: v for k, v in options.items() if k not in (SERVER_RULES, WIRE_FORMS, "config")
+        }
         return _adapt(self._get_request_payload([], **options), rules)
 
     def _default_rules(self) -> WireRules:

@@ -11,6 +11,7 @@ import json
 import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from manus.config.model_settings import ModelSettings
@@ -28,10 +29,7 @@ _ECHOES = ("input", "url", "failed_generation")
 """Keys of an error below which a server repeats the request, or refers to its documentation."""
 _ORDINARY = ("stop", "stream", "user", "seed", "n", "logprobs", "reasoning", "thinking", "name")
 """Parameters whose names are ordinary words: they count only in quotes, or in a path."""
-_CHOSEN = ("temperature", "max_tokens", "reasoning_effort")
-"""Parameters that are sent only if the settings have them."""
-_NOTICEABLE = ("images", "tools", "tool", "tool_choice")
-_DESCRIPTIONS = "descriptions"
+_DESCRIPTIONS = "descriptions:100"
 _DESCRIPTION = 1024
 """Characters of a description that are sent if a refusal names no limit."""
 _MIN_DESCRIPTION = 100
@@ -68,6 +66,8 @@ _KINDS: tuple[tuple[str, str], ...] = (
      r"|tool-call-parser|support (?:tool|function)|(?:not |n't |un)support.{0,30}(?:tool|function)"
      r"|only user and assistant|alternat"),
 )  # fmt: skip
+WORDS = tuple(dict.fromkeys(word for word, _ in _KINDS))
+"""Words of `ServerRules.refusing` that a refusal can mean, apart from parameters."""
 _PATTERNS = [(word, re.compile(pattern, re.IGNORECASE | re.DOTALL)) for word, pattern in _KINDS]
 _NUMBER = re.compile(r"\b\d+\b")
 _INDEX = re.compile(r"(?:tools|function_declarations|functions)\W{1,2}(\d+)", re.IGNORECASE)
@@ -77,23 +77,43 @@ Key = tuple[str | None, str | None]
 _learned: dict[Key, tuple[str, ...]] = {}
 
 
+@dataclass(frozen=True, slots=True)
+class SentRequest:
+    """What a request contained that a server may refuse."""
+
+    parameters: Mapping[str, Any]
+    """Parameters, and optional fields of messages where no provider's package writes them."""
+    tools: Sequence[str]
+    """Names of the tools."""
+    parts: frozenset[str]
+    """Words of `ServerRules.refusing` that would change the request."""
+    chosen: frozenset[str] = frozenset()
+    """Parameters that the user has chosen."""
+
+
 def learned_words(endpoint: ModelSettings) -> tuple[str, ...]:
     """Return the words for what the server of an endpoint has refused in this process."""
     return _learned.get((endpoint.base_url, endpoint.model), ())
 
 
-def remember(endpoint: ModelSettings, words: Sequence[str]) -> None:
+def remember(endpoint: ModelSettings, words: tuple[str, ...], sent: SentRequest) -> None:
     """Remember what a server has refused; warn if the user would notice the change."""
     _learned[endpoint.base_url, endpoint.model] = (*learned_words(endpoint), *words)
-    chosen = endpoint.model_dump(include={*_CHOSEN}, exclude_none=True)
-    is_noticeable = any(word.partition(":")[0] in (*chosen, *_NOTICEABLE) for word in words)
+    noticeable = [word for word in words if _is_noticeable(word, sent)]
     log.log(
-        logging.WARNING if is_noticeable else logging.INFO,
+        logging.WARNING if noticeable else logging.INFO,
         "The model server at %s refuses %s; requests to it are sent without that from now on. To "
         "have them so from the start, set %s in manus.toml.",
         get_address(endpoint),
         join_words(words),
         as_setting(words),
+    )
+
+
+def _is_noticeable(word: str, sent: SentRequest) -> bool:
+    name, has_value, _ = word.partition(":")
+    return (
+        word in ("images", "tools") or name in sent.chosen or (name == "tool" and bool(has_value))
     )
 
 
@@ -107,41 +127,37 @@ def as_setting(words: Iterable[str]) -> str:
     return f"refuses = [{', '.join(map(json.dumps, words))}]"
 
 
-def list_changes(
-    error: Exception, parameters: Mapping[str, Any], tools: Sequence[str], rules: ServerRules
-) -> Iterator[str]:
-    """Yield the words for what a server may refuse in a request, the most plausible first.
+def find_change(error: Exception, sent: SentRequest, rules: ServerRules) -> str | None:
+    """Return the word for what a server refuses in a request; None if it is nothing that changes.
 
-    `parameters` include the optional fields of messages; `tools` are the names of the tools. A
-    request that is too large is compacted elsewhere, unless the server complains about the maximum
-    of the reply.
+    A request that is too large is compacted elsewhere, unless the server complains about the
+    maximum of the reply.
     """
     facts = ErrorFacts(error)
     if facts.status in _OTHER_STATUSES or not (facts.details or facts.body or facts.status):
-        return
+        return None
     text = "\n".join(_list_texts(facts.details or facts.message))
-    name = _find_parameter(str(facts.details.get("param")), text, parameters)
-    limit = _find_reply_limit(text, parameters, rules)
+    name = _find_parameter(str(facts.details.get("param")), text, sent)
     is_large = is_too_large(facts)
+    limit = _find_reply_limit(text, sent, rules)
     if limit is not None and (is_large or name in rules.token_names):
-        yield limit
+        return limit
     if is_large:
-        return
+        return None
     if name is not None:
-        yield name
+        return name
     for word, pattern in _PATTERNS:
-        if pattern.search(text):
-            yield _with_limit(text) if word == _DESCRIPTIONS else word
-    if limit is not None:
-        yield limit
-    if tool := _find_tool(text, tools):
-        yield f"tool:{tool}"
+        if word in sent.parts and pattern.search(text):
+            change = _with_limit(text) if word == _DESCRIPTIONS else word
+            if rules.refusing(change) != rules:
+                return change
+    return limit or _find_tool(text, sent)
 
 
-def _find_reply_limit(text: str, parameters: Mapping[str, Any], rules: ServerRules) -> str | None:
+def _find_reply_limit(text: str, sent: SentRequest, rules: ServerRules) -> str | None:
     """Return the word for the limit of a reply that the server accepts; None if it names none."""
     for name in rules.token_names:
-        limit = find_lower_limit(text, parameters.get(name) or 0)
+        limit = find_lower_limit(text, sent.parameters.get(name) or 0)
         if limit is not None:
             return f"max_tokens:{limit}"
     return None
@@ -175,11 +191,11 @@ def _list_texts(value: Any) -> Iterator[str]:
                 yield from _list_texts(member)
 
 
-def _find_parameter(param: str, text: str, parameters: Mapping[str, Any]) -> str | None:
+def _find_parameter(param: str, text: str, sent: SentRequest) -> str | None:
     """Return the parameter that a refusal is about: the longest of those that it mentions."""
-    if param in parameters:
+    if param in sent.parameters:
         return param
-    for name in sorted(parameters, key=len, reverse=True):
+    for name in sorted(sent.parameters, key=len, reverse=True):
         mention = rf"(?<![\w-]){re.escape(name)}(?![\w-])"
         if name in _ORDINARY:
             mention = rf"['\"`.]{re.escape(name)}(?:['\"`.]|$)"
@@ -194,10 +210,12 @@ def _with_limit(text: str) -> str:
     return f"descriptions:{min(limits, default=_DESCRIPTION)}"
 
 
-def _find_tool(text: str, tools: Sequence[str]) -> str | None:
-    """Return the tool whose schema a server refuses in every form."""
-    for name in tools:
+def _find_tool(text: str, sent: SentRequest) -> str | None:
+    """Return the word for the tool whose schema a server refuses in every form."""
+    for name in sent.tools:
         if re.search(rf"['\"`]{re.escape(name)}['\"`]", text):
-            return name
+            return f"tool:{name}"
     index = _INDEX.search(text)
-    return tools[int(index[1])] if index and int(index[1]) < len(tools) else None
+    if index is None or int(index[1]) >= len(sent.tools):
+        return None
+    return f"tool:{sent.tools[int(index[1])]}"

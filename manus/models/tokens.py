@@ -19,7 +19,7 @@ from langchain_core.messages.utils import count_tokens_approximately
 from manus.config.model_settings import ModelSettings, split_spec
 from manus.config.provider_table import DEFAULT_MODEL, WINDOWS
 from manus.state.errors import ContextOverflowError
-from manus.state.message_cache import PerMessage
+from manus.state.message_cache import PerHistory, PerMessage
 
 TOKENS = "tokens"
 """In an assistant message's `additional_kwargs`: tokens of its request and itself, as estimated
@@ -73,6 +73,28 @@ def estimate_request(
 ) -> float:
     """Return the estimated tokens of a whole request."""
     return estimate_tools(tools) + sum(map(estimate_message, messages))
+
+
+class RequestSizes:
+    """Estimates the tokens of requests that extend one another; each message is read once."""
+
+    def __init__(self) -> None:
+        self._messages = PerHistory(estimate_message)
+        self._tools: Sequence[Mapping[str, Any]] | None = None
+        self._tools_size = 0.0
+
+    def estimate(
+        self, messages: Sequence[BaseMessage], tools: Sequence[Mapping[str, Any]] | None = None
+    ) -> float:
+        """Return the estimated tokens of a whole request, as `estimate_request`."""
+        return self.estimate_tools(tools) + sum(self._messages.list_values(messages))
+
+    def estimate_tools(self, tools: Sequence[Mapping[str, Any]] | None) -> float:
+        """Return the estimated tokens of the tool schemas, which rarely change."""
+        if tools is not self._tools:
+            self._tools = tools
+            self._tools_size = estimate_tools(tools)
+        return self._tools_size
 
 
 def tokens_at(message: BaseMessage) -> int | None:

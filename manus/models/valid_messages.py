@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache, partial
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -19,7 +19,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from manus.models.prompted import join_contents
 from manus.models.server_rules import ServerRules
 from manus.prompts.tools import CALLS_FINISHED, IMAGE_FOLLOWS, IMAGE_LEFT_OUT, NO_TEXT
-from manus.state.message_cache import PerMessage
+from manus.state.message_cache import PerHistory, PerMessage
 from manus.state.messages import get_text, has_calls, has_image, is_image
 
 _MAX_NAME = 64
@@ -51,6 +51,23 @@ _MESSAGE = itemgetter(0)
 _IMAGES = itemgetter(1)
 
 
+class ValidMessages:
+    """Makes requests that extend one another valid; each of their messages only once."""
+
+    def __init__(self, rules: ServerRules) -> None:
+        self._rules = rules
+        self._messages = PerHistory(_per_message(rules).of)
+
+    def of(self, request: Sequence[BaseMessage]) -> list[BaseMessage]:
+        """Return the messages of a request in a form and an order that the server accepts."""
+        return _order(self._messages.list_values(request), self._rules)
+
+
+def list_valid(request: Sequence[BaseMessage], rules: ServerRules) -> list[BaseMessage]:
+    """Return the messages of a single request, as `ValidMessages` does."""
+    return _order([_split(message, rules) for message in request], rules)
+
+
 class _Split(NamedTuple):
     """A valid message, and the images that must follow it in a message of their own."""
 
@@ -65,20 +82,19 @@ def _split(message: BaseMessage, rules: ServerRules) -> _Split:
     return _Split(make_valid(message, rules), tuple(filter(is_image, images)))
 
 
-@lru_cache(64)
-def _splitter(rules: ServerRules) -> Callable[[BaseMessage], _Split]:
-    """Return the function that makes a message valid under the rules, for all runs once."""
-    return PerMessage(partial(_split, rules=rules)).of
-
-
-def list_valid(request: Sequence[BaseMessage], rules: ServerRules) -> list[BaseMessage]:
-    """Return the messages of a request in a form and an order that the server accepts."""
-    parts = [*map(_splitter(rules), request)]
+def _order(parts: list[_Split], rules: ServerRules) -> list[BaseMessage]:
+    """Return the valid messages of a request in an order that the server accepts."""
     has_images = any(map(_IMAGES, parts))
     messages = _move_images(parts) if has_images else [*map(_MESSAGE, parts)]
     if rules.user_after_tool and rules.system_role:
         return messages
     return _arrange(messages, rules)
+
+
+@lru_cache(64)
+def _per_message(rules: ServerRules) -> PerMessage[_Split]:
+    """Return the cache of the messages that are valid under the rules, which all runs share."""
+    return PerMessage(partial(_split, rules=rules))
 
 
 def make_valid(message: BaseMessage, rules: ServerRules) -> BaseMessage:

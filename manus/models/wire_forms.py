@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -21,11 +20,13 @@ from manus.config.provider_table import UNSIGNED
 from manus.models.reasoning import EXTRA, REASONING, hash_origin, is_foreign, restore_sealed
 from manus.models.server_rules import ServerRules
 from manus.prompts.tools import NO_TEXT
-from manus.state.message_cache import PerMessage
+from manus.state.message_cache import PerHistory, PerMessage
 from manus.state.messages import get_text, list_calls
 
 SERVER_RULES = "server_rules"
-"""Keyword argument of a model call with valid messages: the `WireRules` of its endpoint."""
+"""Keyword argument of a model call: the `WireRules` of its endpoint."""
+WIRE_FORMS = "wire_forms"
+"""Keyword argument of a model call: the `WireForms` of requests that extend one another."""
 
 
 class WireRules(NamedTuple):
@@ -55,10 +56,18 @@ def encode(value: Any) -> bytes:
         return json.dumps(value, separators=(",", ":")).encode()
 
 
+WireForms = PerHistory[bytes]
+
+
 @lru_cache(64)
-def message_encoder(rules: WireRules) -> Callable[[BaseMessage], bytes]:
-    """Return the function that encodes a valid message under the rules, for all runs once."""
-    return PerMessage(lambda message: encode(wire_form(message, rules))).of
+def _per_message(rules: WireRules) -> PerMessage[bytes]:
+    """Return the cache of the messages encoded under the rules, which all runs share."""
+    return PerMessage(lambda message: encode(wire_form(message, rules)))
+
+
+def new_wire_forms(rules: WireRules) -> WireForms:
+    """Return the cache of the encoded messages of requests that extend one another."""
+    return PerHistory(_per_message(rules).of)
 
 
 def wire_form(message: BaseMessage, rules: WireRules) -> dict[str, Any]:

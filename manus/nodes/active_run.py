@@ -31,7 +31,7 @@ from manus.config.settings import VISION, load_settings
 from manus.config.trust import approved_rules, find_instructions
 from manus.models.client import ModelClient
 from manus.models.ledger import UsageLedger, check_prices
-from manus.models.model_request import ToolsCache
+from manus.models.model_request import RequestCache
 from manus.models.prices import find_price
 from manus.models.providers import build_endpoint, select_endpoint
 from manus.models.recording import Recorder
@@ -142,7 +142,7 @@ class ActiveRun:
             self.client,
             chain_of=lambda _: [endpoint],
             chat_models={},
-            caches=defaultdict(ToolsCache),
+            caches=defaultdict(RequestCache),
         )
         client.caller_model = model
         return client

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Generic, TypeVar
 
@@ -22,6 +22,23 @@ def shared_length(before: list[Any], now: list[Any]) -> int:
     while length and before[length - 1] is not now[length - 1]:
         length -= 1
     return length if before[:length] == now[:length] else 0
+
+
+class PerHistory(Generic[V]):
+    """The values of the messages of a history that grows at its end; each is computed once."""
+
+    def __init__(self, compute: Callable[[BaseMessage], V]) -> None:
+        self._compute = compute
+        self._messages: list[BaseMessage] = []
+        self._values: list[V] = []
+
+    def list_values(self, messages: Sequence[BaseMessage]) -> list[V]:
+        """Return the value of each message; the list is valid until the next call."""
+        history = list(messages)
+        length = shared_length(self._messages, history)
+        self._values[length:] = map(self._compute, history[length:])
+        self._messages = history
+        return self._values
 
 
 class PerMessage(Generic[V]):

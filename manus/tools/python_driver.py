@@ -19,14 +19,18 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from IPython.core.history import HistoryManager
 from IPython.core.interactiveshell import InteractiveShell
-from traitlets.config import Config
 
 _MAX_NAMES = 30
 
 
 class _CellRunner(InteractiveShell):
     system = InteractiveShell.system_raw  # the default needs a terminal
+
+    def init_history(self) -> None:
+        """Keep no history in a file."""
+        self.history_manager = HistoryManager(shell=self, parent=self, enabled=False)
 
 
 class Driver:
@@ -37,11 +41,7 @@ class Driver:
         self._running = 0
         """The number of the cell that is being executed; 0 if there is none."""
         self._requests: queue.SimpleQueue[list[Any] | None] = queue.SimpleQueue()
-        config = Config()
-        config.HistoryManager.enabled = False
-        config.InteractiveShell.colors = "nocolor"
-        config.InteractiveShell.xmode = "Plain"
-        self._shell: Any = _CellRunner.instance(config=config)
+        self._shell: Any = _CellRunner.instance(colors="nocolor", xmode="Plain")
         self._own_names = {*self._shell.user_ns}
         signal.signal(signal.SIGINT, self._interrupt)
 

@@ -13,30 +13,24 @@ from manus.models.chat_models import build_model
 from manus.models.endpoint_call import ask_endpoint
 from manus.models.model_request import ModelRequest
 from manus.models.providers import find_rules
-from manus.models.refusals import MAX_CHANGES, learned_words, list_changes
+from manus.models.refusals import MAX_CHANGES, WORDS, SentRequest, find_change, learned_words
 from manus.models.server_rules import ServerRules
 from manus.models.valid_messages import valid_id, valid_name
 from tests.server import ScriptedServer, fail, text
 
-SENT = {
-    "temperature": 0.5,
-    "max_tokens": 10_000,
-    "stream_options": {},
-    "stream": True,
-    "tool_choice": "required",
-    "parallel_tool_calls": False,
-    "reasoning_content": None,
-}
-TOOLS = ["bash", "question"]
-
-
-def find_change(error: Exception) -> str | None:
-    """Return the first change for a request whose every part but the reasoning may be refused."""
-    rules = ServerRules()
-    for word in list_changes(error, SENT, TOOLS, rules):
-        if word != "missing_reasoning" and rules.refusing(word) != rules:
-            return word
-    return None
+SENT = SentRequest(
+    {
+        "temperature": 0.5,
+        "max_tokens": 10_000,
+        "stream_options": {},
+        "stream": True,
+        "tool_choice": "required",
+        "parallel_tool_calls": False,
+        "reasoning_content": None,
+    },
+    ["bash", "question"],
+    frozenset(WORDS) - {"missing_reasoning"},
+)
 
 
 class ServerError(Exception):
@@ -121,13 +115,13 @@ REFUSALS: list[tuple[Any, str | None]] = [
 
 @pytest.mark.parametrize(("body", "word"), REFUSALS)
 def test_a_refusal_is_read(body: Any, word: str | None) -> None:
-    assert find_change(ServerError(body)) == word
+    assert find_change(ServerError(body), SENT, ServerRules()) == word
 
 
 def test_other_failures_change_nothing() -> None:
     for status in (401, 402, 429):
-        assert find_change(ServerError("'temperature'", status)) is None
-    assert find_change(ConnectionError("images")) is None
+        assert find_change(ServerError("'temperature'", status), SENT, ServerRules()) is None
+    assert find_change(ConnectionError("images"), SENT, ServerRules()) is None
 
 
 TOOL = {

@@ -97,8 +97,8 @@ def context_window(active_run: ActiveRun, role: str, system: str) -> ContextWind
     client = active_run.client
     endpoint = client.chain_of(role)[0]
     size = get_window(endpoint, client.get_chat_model(endpoint))
-    tools = active_run.catalog.schemas()
-    around = estimate_text(system) + client.caches[role].estimate(tools)
+    sizes = client.caches[role].sizes
+    around = estimate_text(system) + sizes.estimate_tools(active_run.catalog.schemas())
     return ContextWindow(
         size=size,
         around=around,
