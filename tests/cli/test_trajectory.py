@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import nbformat
 import pytest
 
 from tests.cli.program import Program
@@ -87,3 +88,24 @@ def test_wrong_use(thread: Program) -> None:
     result = thread("export", "t", "no/such/folder", "--format", "atif")
     assert result.code == 2
     assert "Cannot write" in result.err
+
+
+def test_a_notebook(manus: Program, server: ScriptedServer) -> None:
+    manus.environment["MANUS_API_KEY"] = SECRET
+    code = f"x = 6 * 7\nprint(x, {SECRET!r})"
+    server.script(
+        calls(call("python_execute", code=code), call("bash", command="echo no")),
+        call("terminate", status="success", answer="It is **42**."),
+    )
+    assert manus("run", "--thread", "t", "Compute.").code == 0
+    [content] = read(manus, "ipynb")
+    nbformat.validate(content)
+    cells = [(cell["cell_type"], cell["source"]) for cell in content["cells"]]
+    assert cells == [
+        ("markdown", "## Compute."),
+        ("code", code.replace(SECRET, "*" * len(SECRET))),
+        ("markdown", "It is **42**."),
+    ]
+    [output] = content["cells"][1]["outputs"]
+    assert "42" in output["text"]
+    assert SECRET not in json.dumps(content)

@@ -25,10 +25,11 @@ _MAX_NAMES = 8
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["zip", "atif", "openai-jsonl"]),
+    type=click.Choice(["zip", "atif", "openai-jsonl", "ipynb"]),
     default="zip",
     help="zip: for `manus import`. atif: the trajectory, for Harbor and its viewers. openai-jsonl: "
-    "the messages of each agent, a line each. [default: zip]",
+    "the messages of each agent, a line each. ipynb: a notebook of the Python that ran. "
+    "[default: zip]",
 )
 def export(thread: str, file: Path, files: bool, form: str) -> int:
     """Write a thread to a file, to move it or to analyze it.
@@ -56,14 +57,17 @@ async def _export_trajectory(
     import os
 
     from manus.pages.trace.reading import read_trace
-    from manus.pages.trace.trajectory import as_atif, as_openai
+    from manus.pages.trace.trajectory import as_atif, as_notebook, as_openai
     from manus.runs.transfer.secret_values import SecretValues
     from manus.state.errors import UsageError
     from manus.threads.thread_list import find_thread
 
     thread = await find_thread(store, prefix)
     runs = await read_trace(store, thread)
-    lines = [as_atif(thread, runs)] if form == "atif" else as_openai(runs)
+    if form == "openai-jsonl":
+        lines = list(as_openai(runs))
+    else:
+        lines = [as_atif(thread, runs) if form == "atif" else as_notebook(runs)]
     text = "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines)
     content = SecretValues(settings, os.environ).mask(text.encode("utf-8", "replace"))
     try:

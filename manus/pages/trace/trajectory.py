@@ -1,4 +1,4 @@
-"""The runs of a thread as a trajectory: for graders and viewers (ATIF), or to train on (OpenAI).
+"""The runs of a thread for other programs: graders (ATIF), training (OpenAI), notebooks.
 
 ATIF is the Agent Trajectory Interchange Format of Harbor, version 1.7:
 github.com/laude-institute/harbor, docs/rfcs/0001-trajectory-format.md.
@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from manus.pages.trace.model import Notice, TraceCall, TraceRun, TraceStep
+from manus.tools.python_execute import PYTHON
 from manus.version import VERSION
 
 Json = dict[str, Any]
@@ -131,6 +132,40 @@ def _openai_call(call: TraceCall) -> Json:
     arguments = json.dumps(call.args) if isinstance(call.args, Mapping) else str(call.args)
     function = {"name": call.name, "arguments": arguments}
     return {"id": call.id, "type": "function", "function": function}
+
+
+def as_notebook(runs: Sequence[TraceRun]) -> Json:
+    """Return a notebook: requests, thoughts and answers as text, executed Python as cells."""
+    cells: list[Json] = []
+    for run in runs:
+        cells.append(_text_cell(f"## {run.request}"))
+        for step in run.agent_steps:
+            cells.append(_text_cell(step.thought))
+            cells += [_code_cell(call) for call in step.calls if call.name == PYTHON]
+        cells.append(_text_cell(run.output))
+    kept = [
+        {"id": f"cell-{number}", "metadata": {}, **cell}
+        for number, cell in enumerate(cells, 1)
+        if cell["source"].strip("# ")
+    ]
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    metadata = {"kernelspec": kernel, "language_info": {"name": "python"}}
+    return {"nbformat": 4, "nbformat_minor": 5, "metadata": metadata, "cells": kept}
+
+
+def _text_cell(text: str) -> Json:
+    return {"cell_type": "markdown", "source": text}
+
+
+def _code_cell(call: TraceCall) -> Json:
+    code = call.args.get("code") if isinstance(call.args, Mapping) else call.args
+    output = {"output_type": "stream", "name": "stdout", "text": call.observation or ""}
+    return {
+        "cell_type": "code",
+        "source": str(code or ""),
+        "execution_count": None,
+        "outputs": [output],
+    }
 
 
 def _said_by_user(notices: Sequence[Notice]) -> Iterator[str]:
