@@ -128,8 +128,11 @@ class PythonExecute(AgentTool):
         )
 
     async def _open_session(self) -> PythonSession:
-        thread_id = str(ensure_config().get("configurable", {}).get("thread_id", ""))
-        return PythonSession(self.session.workspace, await get_sandbox(self.session), thread_id)
+        location = ensure_config().get("configurable", {})
+        # the namespace without that of the call: each step of a plan has a Python of its own
+        namespace = location.get("checkpoint_ns", "").rpartition("|")[0]
+        name = f"{location.get('thread_id', '')} {namespace}"
+        return PythonSession(self.session.workspace, await get_sandbox(self.session), name)
 
     async def _run_alone(self, code: bytes, seconds: float) -> Observation:
         """Run the code in a process of its own."""

@@ -81,9 +81,10 @@ class PythonSession(TextRunner[PythonProcess]):
     which are gone.
     """
 
-    def __init__(self, workspace: Workspace, sandbox: Sandbox, thread_id: str) -> None:
+    def __init__(self, workspace: Workspace, sandbox: Sandbox, agent: str) -> None:
+        """Create a session; `agent` identifies the agent in all runs of its thread."""
         super().__init__(workspace, sandbox)
-        name = hashlib.sha256(thread_id.encode()).hexdigest()[:16]
+        name = hashlib.sha256(agent.encode()).hexdigest()[:16]
         self._record = workspace.root / PRIVATE / "python" / f"{name}.names"
         self._names: tuple[str, ...] = ()
         self._lost: tuple[str, ...] = ()

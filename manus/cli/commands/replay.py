@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @click.command()
 @thread_argument
 def replay(thread: str) -> int:
-    """Repeat a thread with today's tools, and show the first step that differs.
+    """Repeat a thread with today's tools, and show what differs.
 
     No model is called: the recorded replies are used again, in a copy of the files as they were
     before the first step. Calls that acted outside the workspace or asked a person are not
