@@ -9,8 +9,10 @@ import pytest
 from manus.calls.session import Session
 from manus.graph.profiles import DATA_ANALYSIS
 from manus.tools.python_execute import PythonExecute
+from tests.helpers.agent import ScriptedAgent
 from tests.helpers.processes import until
 from tests.helpers.sessions import session_in
+from tests.server import call
 
 pytestmark = pytest.mark.sandboxes
 
@@ -111,3 +113,16 @@ async def test_the_next_run_says_what_is_gone(session: Session, tmp_path: Path) 
         assert await run(later, "print(3)") == "3\n[exit code 0]"
     finally:
         await later.close()
+
+
+async def test_the_next_request_on_a_thread_says_what_is_gone(agent: ScriptedAgent) -> None:
+    analyst = ScriptedAgent(agent.server, agent.workspace, agent.saver, DATA_ANALYSIS)
+    done = call("terminate", status="success", answer="Done.")
+    await analyst.run(call("python_execute", code="table = 6"), done, approve="yolo")
+    await analyst.run(call("python_execute", code="print(7)"), done, approve="yolo")
+    [result] = [
+        message["content"]
+        for message in agent.server.requests[-1].messages
+        if message["role"] == "tool" and "7" in message["content"]
+    ]
+    assert result == "[fresh Python: what was in it before is gone (table)]\n7\n[exit code 0]"
