@@ -21,6 +21,8 @@ from manus.workspace.workspace import PRIVATE, Workspace
 INTERRUPTED = 130
 """The status of a cell that was interrupted at its timeout; the session goes on."""
 _DRIVER = Path(__file__).with_name("python_driver.py")
+_MAX_RECORD = 10_000
+"""Maximum size of the file with the names, in bytes."""
 _GRACE_SECONDS = 3.0
 """Seconds that a cell has to end after it was interrupted."""
 
@@ -39,6 +41,15 @@ class CellEnd:
     """Variables of earlier cells that this one could not see."""
     lost_after: tuple[str, ...]
     """Variables that are gone because this cell ended Python."""
+
+
+def _parse_names(text: str) -> tuple[str, ...]:
+    """Return the names in a JSON list; none if code of the session has written something else."""
+    try:
+        names = json.loads(text)
+    except ValueError:
+        return ()
+    return tuple(map(str, names)) if isinstance(names, list) else ()
 
 
 class PythonProcess(Interpreter):
@@ -62,7 +73,7 @@ class PythonProcess(Interpreter):
 
     @override
     def _note_report(self, rest: str) -> None:
-        self.names = tuple(json.loads(rest))
+        self.names = _parse_names(rest)
 
     @override
     async def execute(self, text: Path, output: Path, seconds: float) -> int | None:
@@ -121,8 +132,8 @@ class PythonSession(TextRunner[PythonProcess]):
     def _read_record(self) -> tuple[str, ...]:
         try:
             with open_file(self._record) as file:
-                return tuple(json.load(file))
-        except (OSError, ValueError):
+                return _parse_names(file.read(_MAX_RECORD).decode("utf-8", "replace"))
+        except OSError:
             return ()
 
     def _write_record(self) -> None:

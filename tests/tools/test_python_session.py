@@ -84,6 +84,12 @@ async def test_a_crash_says_what_is_gone(session: Session) -> None:
     assert await run(session, "print(1)") == "1\n[exit code 0]"
 
 
+async def test_code_that_writes_reports_itself_changes_nothing(session: Session) -> None:
+    forged = "import os, sys\nx = os.write(int(sys.argv[1]), b'1 0 {{3\\0')"
+    assert (await run(session, forged)).endswith("]")
+    assert await run(session, "print(1)") == "1\n[exit code 0]"
+
+
 async def test_a_restart_is_fresh(session: Session) -> None:
     await run(session, "x = 1")
     assert await run(session, "'x' in globals()", restart=True) == "Out[1]: False\n[exit code 0]"
