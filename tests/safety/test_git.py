@@ -292,7 +292,9 @@ WORKS = {
         "More",
     ),
     "a commit in a submodule": (
-        f"cd sub; {WHO}; echo 2 > l; git commit -qam L; cd ..; git add sub; git commit -qm Up; "
+        # the configuration of a submodule cannot be changed, and the machine's may name nobody
+        "cd sub; echo 2 > l; git -c user.name=U -c user.email=u@x.example commit -qam L; cd ..; "
+        "git add sub; git commit -qm Up; "
         "git log -1 --format=%s; git status -s --untracked-files=no; git -C sub log -1 --format=%s",
         "Up\nL",
     ),
