@@ -200,7 +200,7 @@ class SqliteInbox(Inbox):
         if self._path is not None:  # does not recreate a removed file
             location = f"{self._path.absolute().as_uri()}?mode=rw"
         connection = sqlite3.connect(
-            location, _TIMEOUT, uri=True, isolation_level=None, check_same_thread=False
+            location, timeout=_TIMEOUT, uri=True, isolation_level=None, check_same_thread=False
         )
         if self._path is None:
             connection.execute(CREATE_INBOX)
