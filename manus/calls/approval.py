@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import glob
 import hashlib
+import itertools
 import json
 import logging
 from collections.abc import Sequence
@@ -75,8 +76,8 @@ class Verdict:
     """Arguments edited by the user."""
     note: str = ""
     """The note for the model about edited arguments."""
-    digest: str = ""
-    """The digest of the call; empty if no decision was needed."""
+    questions: int = 0
+    """How many times the user was asked."""
     refused: Refusal | None = None
     """The entry for the run's list of refusals."""
 
@@ -92,8 +93,6 @@ class _CallFacts(NamedTuple):
     """Why the call needs approval; empty if it does not."""
     hosts: tuple[str, ...]
     """Hosts to which the call sends something that the model composed."""
-    blocked: tuple[str, ...]
-    """Hosts that its programs tried to reach in an earlier attempt."""
     digest: str
     place: str
     changes_git: bool = False
@@ -117,9 +116,9 @@ async def judge(call: Call) -> Verdict:
     hosts = _find_unapproved(call, facts)
     reasons, rules = _find_reasons(call, facts, hosts)
     if not reasons or call.config is None:
-        return Verdict(digest=facts.digest)
+        return Verdict()
     if _was_approved(call, facts.digest) and not any(map(session.egress_guard.was_refused, hosts)):
-        return Verdict(hosts=hosts, digest=facts.digest)
+        return Verdict(hosts=hosts)
     reason = " and ".join(reasons)
     verdict = _refuse_without_question(call, hosts, reason)
     if verdict is None:
@@ -128,7 +127,7 @@ async def judge(call: Call) -> Verdict:
         return verdict
     if prompts.CHANGES_GIT in reasons:  # one answer is valid until the run ends
         verdict = replace(verdict, rules=(*verdict.rules, GIT))
-    return replace(verdict, hosts=hosts, digest=facts.digest)
+    return replace(verdict, hosts=hosts)
 
 
 def _was_approved(call: Call, digest: str) -> bool:
@@ -141,7 +140,7 @@ def _is_undisputed(call: Call) -> bool:
     """Return whether a call needs no decision, since no rule, question or guard applies to it."""
     session = call.session
     approve = session.settings.approve
-    if approve.deny or session.was_blocked or call.key in session.asked:
+    if approve.deny or call.key in session.asked:
         return False
     if approve.mode == "ask" and not call.read_only:
         return False
@@ -149,12 +148,6 @@ def _is_undisputed(call: Call) -> bool:
     if not isinstance(tool, AgentTool):
         return True
     return not tool.starts_programs and type(tool).approval is AgentTool.approval
-
-
-async def digest_call(call: Call) -> str:
-    """Return the digest of a call, which identifies it when it is repeated."""
-    facts = await asyncio.to_thread(_collect_facts, call)
-    return facts.digest
 
 
 async def _add_sandbox_facts(call: Call, facts: _CallFacts) -> _CallFacts:
@@ -191,13 +184,11 @@ def _collect_facts(call: Call) -> _CallFacts:
         [tool.name, approval.identity or args, subjects], sort_keys=True, default=str
     )
     digest = hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
-    blocked = call.session.egress_guard.hosts_held(digest, tool.name, content)
     return _CallFacts(
         subjects or ("",),
         approval.allowed_subjects if approval.allowed_subjects != () else subjects,
         reason,
         approval.hosts,
-        blocked,
         digest,
         approval.place,
         approval.changes_repository,
@@ -207,15 +198,13 @@ def _collect_facts(call: Call) -> _CallFacts:
 def _find_unapproved(call: Call, facts: _CallFacts) -> tuple[str, ...]:
     """Return the hosts that the call must not send anything to without approval."""
     needs_approval = call.session.egress_guard.needs_approval
-    hosts = [host for host in facts.hosts if needs_approval(host)]
-    hosts += [host for host in facts.blocked if needs_approval(host, by_program=True)]
-    return tuple(dict.fromkeys(hosts))
+    return tuple(dict.fromkeys(host for host in facts.hosts if needs_approval(host)))
 
 
 def _find_denying_rule(rules: Sequence[str], name: str, facts: _CallFacts) -> str | None:
     """Return the first rule that denies a call."""
     subjects = [(name, subject) for subject in facts.subjects]
-    subjects += [(HOST, host) for host in (*facts.hosts, *facts.blocked)]
+    subjects += [(HOST, host) for host in facts.hosts]
     if facts.changes_git:
         subjects.append((GIT, ""))
     for rule in rules:
@@ -238,7 +227,7 @@ def _find_reasons(
         reasons.append(facts.reason)
         rules = _suggest_rules(call.tool, facts.allowed_subjects)
     if hosts:
-        reasons.append(session.egress_guard.explain(hosts, by_program=bool(facts.blocked)))
+        reasons.append(session.egress_guard.explain(hosts))
         rules += tuple(map(host_rule, hosts))
     is_free = session.settings.approve.mode == "yolo" or is_covered(allowed, GIT, [""])
     asks_git = facts.changes_git and not is_free
@@ -262,7 +251,7 @@ def _refuse_without_question(call: Call, hosts: Sequence[str], reason: str) -> V
     is_optional = isinstance(call.tool, AgentTool) and call.tool.is_optional
     is_declined = is_optional and not session.settings.interactive
     if session.settings.approve.mode == "refuse" or is_declined:
-        refused = _build_refusal(call, reason, hosts, "mode")
+        refused = build_refusal(call, reason, hosts, "mode")
         return Verdict(prompts.refused_by_mode(reason), refused=refused)
     elsewhere = [host for host in hosts if guard.asking.get(host, call.key) != call.key]
     return Verdict(prompts.asked_elsewhere(elsewhere)) if elsewhere else None
@@ -281,10 +270,11 @@ async def _ask_about(
     return verdict
 
 
-def _build_refusal(
+def build_refusal(
     call: Call, reason: str, hosts: Sequence[str], by: Literal["person", "mode"]
 ) -> Refusal:
-    preview = _preview(call.tool, call.args)
+    """Return the entry of a refused call for the run's list of refusals."""
+    preview = preview_call(call.tool, call.args)
     return Refusal(
         call=one_line(f"{call.tool.name}: {preview}", _MAX_CALL),
         reason=reason,
@@ -299,9 +289,9 @@ async def _ask_until_clear(
     """Ask the user, and ask again while the answer is unclear or an edit is invalid."""
     tool = call.tool
     problem = ""
-    preview = await asyncio.to_thread(_preview, tool, call.args)
+    preview = await asyncio.to_thread(preview_call, tool, call.args)
     allowed = ["approve", "edit", "reject"]
-    while True:
+    for questions in itertools.count(1):
         subject = prompts.subject(tool.name, reason, preview, problem)
         text = prompts.question(subject, rules, hosts, changes_git=GIT in rules)
         scopes = prompts.scopes(rules, hosts)
@@ -313,7 +303,7 @@ async def _ask_until_clear(
         asked = call.session.asked.get(call.key, AskedCall("unknown"))
         has_changed = asked.digest not in (facts.digest, "")
         if answer == "no":
-            refused = _build_refusal(call, reason, hosts, "person")
+            refused = build_refusal(call, reason, hosts, "person")
             return Verdict(prompts.refused(message), refused=refused)
         if answer == "unclear":
             problem = message
@@ -325,16 +315,18 @@ async def _ask_until_clear(
             except ValueError as error:
                 problem = str(error)
             else:
-                return await asyncio.to_thread(_approve_edit, call, args)
+                verdict = await asyncio.to_thread(_approve_edit, call, args)
+                return replace(verdict, questions=questions)
         else:
             rules = asked.rules if has_changed else rules
             if answer == "always":
-                await asyncio.to_thread(_save_rules, rules, call.session)
+                await asyncio.to_thread(save_rules, rules, call.session)
             lasting = {"once": (), "web": (ANY_HOST,)}.get(answer, rules)
             if has_changed:
                 lasting = (*lasting, f"{CALL}({asked.digest})")
                 return Verdict(prompts.not_what_was_asked(asked.place), rules=lasting)
-            return Verdict(rules=lasting)
+            return Verdict(rules=lasting, questions=questions)
+    raise AssertionError("unreachable")
 
 
 def _approve_edit(call: Call, args: dict[str, Any]) -> Verdict:
@@ -344,10 +336,11 @@ def _approve_edit(call: Call, args: dict[str, Any]) -> Verdict:
     if rule := _find_denying_rule(deny, call.tool.name, facts):
         return Verdict(prompts.denied(rule))
     note = prompts.changed(_render_value(args))
-    return Verdict(args=args, note=note, hosts=(*facts.hosts, *facts.blocked), digest=facts.digest)
+    return Verdict(args=args, note=note, hosts=facts.hosts)
 
 
-def _save_rules(rules: Sequence[str], session: Session) -> None:
+def save_rules(rules: Sequence[str], session: Session) -> None:
+    """Save approved rules for the folder. Blocking."""
     try:
         approve_rules(session.workspace.root, rules)
     except OSError as error:  # the answer is valid for this run
@@ -364,7 +357,8 @@ def _suggest_rules(tool: BaseTool, subjects: Sequence[str] | None) -> tuple[str,
     return tuple(dict.fromkeys(f"{tool.name}({scope})" for scope in scopes)) or (tool.name,)
 
 
-def _preview(tool: BaseTool, args: dict[str, Any]) -> str:
+def preview_call(tool: BaseTool, args: dict[str, Any]) -> str:
+    """Return what a call will do, for a question. Blocking."""
     if isinstance(tool, AgentTool):
         if preview := tool.preview(args):
             return preview

@@ -19,7 +19,13 @@ from langgraph.errors import GraphBubbleUp
 
 from manus.calls.approval import Call, Verdict, judge
 from manus.calls.base import AgentTool, Arguments
-from manus.calls.blocked_calls import list_refusals, note_end, refuse_interrupt
+from manus.calls.blocked_calls import (
+    BLOCKED,
+    Blocked,
+    ask_about_blocked,
+    list_refusals,
+    refuse_interrupt,
+)
 from manus.calls.changed_files import FILE_CLOCK
 from manus.calls.downloads import note_writes
 from manus.calls.egress_guard import RunningCall
@@ -167,7 +173,7 @@ async def _execute_or_refuse(
         async with lock:
             entry = None if call.read_only else session.journal.look_up(key)
             if entry is not None:
-                return await _replay(call, entry)
+                return await ask_about_blocked(call, await _replay(call, entry))
             verdict = verdict or await judge(call)
             if verdict.refusal:
                 result = await _to_result(task, refusal(verdict.refusal), session, key)
@@ -176,8 +182,10 @@ async def _execute_or_refuse(
             if verdict.args is None:
                 may_change_files = bool(call.resources) and not call.read_only
                 if session.files is not None and may_change_files:
-                    return await _execute_recorded(call, verdict, session.files)
-                return await _execute(call, verdict)
+                    result = await _execute_recorded(call, verdict, session.files)
+                else:
+                    result = await _execute(call, verdict)
+                return await ask_about_blocked(call, result)
         # the edited arguments may use other resources
         arguments = verdict.args
         verdict = replace(verdict, args=None)
@@ -186,7 +194,13 @@ async def _execute_or_refuse(
 def _inform_guards(task: ToolTask, session: Session, config: RunnableConfig | None) -> None:
     """Inform the guards about a call, unless the facts are the same as for the previous call."""
     guard = session.egress_guard
-    facts: list[Any] = [session.settings, config is None, [*session.approved], guard.fetched_from]
+    # other calls of the message may have brought answers since the task was created
+    approved = [*task.get("approved", ()), *session.approved]
+    refused = [*task.get("refused", ())]
+    for entry in session.refused:
+        refused += entry["rules"]
+    task = {**task, "approved": approved, "refused": refused}
+    facts: list[Any] = [session.settings, config is None, guard.fetched_from]
     facts += [task.get(name) for name in ("outside", "private", "named", "approved", "refused")]
     if facts == session.guarded_facts:
         return
@@ -257,8 +271,7 @@ async def _execute(call: Call, verdict: Verdict) -> ToolResult:
         return replace(result, refused=(entry,))
     finally:
         session.running_calls.remove(running_call)
-        if running_call.has_fetched or running_call.blocked:
-            await note_end(call, running_call, verdict)
+        session.egress_guard.taint_by_fetch()
     if session.downloads or not call.read_only:
         has_fetched = running_call.has_fetched
         await note_writes(session, args, observation.source, started_at, has_fetched=has_fetched)
@@ -276,6 +289,7 @@ async def _execute(call: Call, verdict: Verdict) -> ToolResult:
         call.key,
         is_journaled=not call.read_only,
         effect=effect,
+        blocked=Blocked(running_call.blocked, verdict.questions),
     )
     refusals: tuple[Refusal, ...] = ()
     if session.settings.approve.mode == "refuse":
@@ -330,6 +344,7 @@ async def _to_result(
     *,
     is_journaled: bool = False,
     effect: bool | str = False,
+    blocked: Blocked | None = None,
 ) -> ToolResult:
     """Convert an observation to a tool message, truncated if it is too long.
 
@@ -350,6 +365,8 @@ async def _to_result(
         facts[FAILED] = True
     if effect:
         facts[OUTSIDE_EFFECT] = effect
+    if blocked is not None and blocked.hosts:
+        facts[BLOCKED] = blocked._asdict()
     message = ToolMessage(
         content=replace(observation, text=text).content() if observation.images else text,
         id=key,

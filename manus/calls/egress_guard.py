@@ -81,8 +81,6 @@ class EgressGuard:
         self._typed: frozenset[str] = frozenset()
         self._calls = running_calls if running_calls is not None else []
         self._addresses_read: set[str] = set()
-        self._blocked_by_call: dict[str, tuple[str, ...]] = {}
-        self._blocked_by_tool: dict[str, dict[str, None]] = {}
 
     @property
     def exposure(self) -> Exposure:
@@ -133,7 +131,7 @@ class EgressGuard:
         trusted = (*settings.egress.allow, *(s.host for s in settings.secrets.values()))
         self._entries = [parse_entry(name) for name in trusted]
         self._rules = (*settings.approve.allow, *task.get("approved", ()))
-        self._refused = tuple(task.get("refused", ()))
+        self._refused = (*settings.approve.deny, *task.get("refused", ()))
 
     def read(self, text: str, page_address: str = "") -> None:
         """Record the addresses in an untrusted text, whose author already knows them.
@@ -197,21 +195,6 @@ class EgressGuard:
         self.fetched_from = self.fetched_from or host
         for call in self._calls:
             call.has_fetched = True
-
-    def hosts_held(self, call: str, tool: str, arguments: str) -> tuple[str, ...]:
-        """Return the hosts that were blocked in an earlier run of the call with this digest.
-
-        Those blocked for other calls of the tool are included if the arguments contain them.
-        """
-        blocked = list(self._blocked_by_call.get(call, ()))
-        blocked += [host for host in self._blocked_by_tool.get(tool, ()) if host in arguments]
-        return tuple(dict.fromkeys(blocked))
-
-    def note_blocked(self, call: str, tool: str, running_call: RunningCall) -> None:
-        """Record what the call with this digest was blocked from, in case it is repeated."""
-        hosts = dict.fromkeys([*sorted(running_call.admitted), *running_call.blocked])
-        self._blocked_by_call[call] = tuple(hosts)
-        self._blocked_by_tool.setdefault(tool, {}).update(hosts)
 
     def taint_by_fetch(self) -> None:
         """Mark the run as tainted if a program has received a response."""

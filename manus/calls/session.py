@@ -26,6 +26,7 @@ from manus.workspace.workspace import Workspace
 if TYPE_CHECKING:
     from manus.calls.decisions import QuestionSlot
     from manus.calls.shared_files import SharedFiles
+    from manus.state.agent import Refusal
     from manus.threads.snapshots.thread_files import ThreadFiles
 
 log = logging.getLogger("manus")
@@ -108,8 +109,6 @@ T = TypeVar("T", bound=Closeable)
 class Session:
     """The registry of a run's live resources."""
 
-    was_blocked = False
-    """Whether a program of the run has been blocked by one of the guards."""
     is_in_other_graph = False
     """Whether the agent is a node of a graph of the embedding program."""
     complete: Callable[[str, list[BaseMessage]], Awaitable[str]] | None = None
@@ -163,6 +162,8 @@ class Session:
         """Journaled results that the stored state should contain, until it has been checked."""
         self.approved: list[str] = []
         """Rules that the user has approved so far."""
+        self.refused: list[Refusal] = []
+        """Calls that were refused so far."""
         self.asked: dict[str, AskedCall] = {}
         """The calls that wait for an answer, by task id."""
         self.described: set[str] = set()

@@ -50,6 +50,7 @@ async def act(task: ToolTask, runtime: Runtime[Context], config: RunnableConfig)
     catalog = active_run.catalog
     session = active_run.session
     session.approved = active_run.approved
+    session.refused = active_run.refused
     session.is_in_other_graph = not active_run.is_inside and NS_SEP in str(
         config["configurable"].get("checkpoint_ns", "")
     )

@@ -159,8 +159,44 @@ def held(host: str, untrusted: str) -> str:
     """Return the message to a program that must not connect to a host."""
     return (
         f"{host} was blocked: this run has read untrusted text ({untrusted}), so the user is asked "
-        "before programs send anything. Repeat the call to ask the user; the rule "
+        "before programs send anything, as soon as the call has ended; the rule "
         f"`host({host})` in `[approve]` `allow` permits it permanently"
+    )
+
+
+def blocked_subject(name: str, why: str, preview: str, problem: str = "") -> str:
+    """Return the question about hosts that the programs of a call were kept from."""
+    before = f"{problem}\n\n" if problem else ""
+    lines = "\n".join(f"  │ {line}" for line in visible(preview).split("\n"))
+    return (
+        f"{before}`{visible(name)}` was kept from connecting, and you are asked because "
+        f"{visible(why)}:\n{lines}\nMay the programs of this run connect there from now on?"
+    )
+
+
+def blocked_question(about: str, rules: Sequence[str]) -> str:
+    """Return the question about hosts as a terminal shows it, with how to answer in words."""
+    in_folder = visible(", ".join(rules))
+    return (
+        f"{about}\nAnswer `yes` (until the run ends), `always` ({in_folder} in this folder), `web` "
+        "(whatever this run sends, anywhere), or `no: REASON`."
+    )
+
+
+def hosts_allowed(hosts: Sequence[str]) -> str:
+    """Return the note on a call after which the user has allowed hosts."""
+    return (
+        f"[The user now allows connections to {', '.join(hosts)}, which were blocked during this "
+        "call: run again what needs them.]"
+    )
+
+
+def hosts_refused(hosts: Sequence[str], reason: str) -> str:
+    """Return the note on a call after which the user has refused hosts."""
+    details = f": {reason.rstrip('.')}" if reason else ""
+    return (
+        f"[The user declined connections to {', '.join(hosts)}{details}. Do without them, and do "
+        "not try the same in another way.]"
     )
 
 

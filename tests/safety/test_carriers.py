@@ -109,7 +109,6 @@ def harms(outside: Path, port: int, *, has_page: bool) -> list[list[Call]]:
     shell = bash(SHELL.format(outside=outside))
     listed = [
         [shell],
-        [shell],  # calls that were held back are asked about when they are repeated
         [python(PYTHON.format(outside=str(outside), port=port))],
         [
             go(f"news.example/?d={SECRET}"),

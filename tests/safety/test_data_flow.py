@@ -51,8 +51,8 @@ SENT: dict[str, tuple[list[Call], str]] = {
         [call("browser_use", action="web_search", query=SECRET)],
         "web-search",
     ),
-    "a program": ([FETCH, FETCH], "x.example"),
-    "Python": ([FETCH_BY_PYTHON, FETCH_BY_PYTHON], "x.example"),
+    "a program": ([FETCH], "x.example"),
+    "Python": ([FETCH_BY_PYTHON], "x.example"),
     "an MCP server": ([call("mcp_planted_read", which=SECRET)], "mcp_planted"),
 }
 
@@ -107,7 +107,8 @@ PAGE = go("y.example/")
 EXTRACT = call("browser_use", action="extract_content")
 FREE: dict[str, list[Any]] = {
     "nothing private was read": [PAGE, go("x.example/?q=kites"), search("kites")],
-    "nothing untrusted was read": [READ, search(SECRET), FETCH],
+    "nothing untrusted was read": [READ, search(SECRET)],
+    "nothing untrusted was read before a program": [READ, FETCH],
     "a link that was read": [PAGE, EXTRACT, READ, go("x.example/a?b=1")],
     "an address that was typed": [PAGE, READ, go("typed.example")],
     "a call of the message that reads": [PAGE, calls(READ, go("x.example/a"))],

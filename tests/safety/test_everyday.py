@@ -111,7 +111,7 @@ async def test_another_task_costs_no_more_than_it_has_to(
 async def test_behind_landlock_a_download_costs_one_question(
     agent: ScriptedAgent, internet: Internet, tmp_path: Path, sandbox_kind: Kind
 ) -> None:
-    """The one about a program's first connection, when the model repeats the call."""
+    """The one about a program's first connection, after which the model repeats the call."""
     [task] = [task for task in all_tasks() if task.name == "web-download"]
     agent.graph = build_agent("manus", checkpointer=agent.saver)
     with begun(task, tmp_path / "task") as local:

@@ -394,7 +394,8 @@ async def test_another_program_is_not_asked_about(agent: ScriptedAgent, internet
     fetches, counts = (call("python_execute", code=c) for c in (fetch, "print(6 * 7)"))
     internet.pages = BENIGN
     agent.server.script(SEARCH, fetches, counts, text("Done."))
-    outcome = await agent.run(request="All about kites.")
+    await agent.run(request="All about kites.")
+    outcome = await agent.invoke(Command(resume="no"))
     assert outcome.stop_reason == "answered"
     _, refusal, counted = await agent.observations()
     assert "host(new.example)" in refusal
@@ -465,12 +466,11 @@ async def test_a_server_that_the_user_chose_reaches_its_hosts(
         f"[mcp.own]\ncommand = {json.dumps(sys.executable)}\nargs = {json.dumps(['-c', code])}\n"
     )
     (folder / "manus.toml").write_text(settings(internet, f"{extra}connect_timeout = 90\n"))
-    agent.server.script(bash("curl -s http://new.example/"), text("Done."))
-    outcome = await agent.run(request="Read it.")
-    assert outcome.stop_reason == "answered"
+    outcome = await agent.run(bash("curl -s http://new.example/"), request="Read it.")
+    assert "host(new.example)" in outcome.output
     assert internet.arrived == ["its-own.example/"]
-    assert "host(new.example)" in (await agent.observations())[0]
     assert "mcp_own_read" in agent.server.requests[0].tool_names
+    await agent.graph.close_waiting()
 
 
 @BY_HOST
@@ -487,10 +487,10 @@ async def test_taint_is_passed_on_with_the_text(
     fetch = bash("curl -s http://new.example/")
     own: list[Any] = [task, SEARCH, text("x"), fetch]
     agent.server.always(text("Done."))
-    await lead.run(*(own if who == "agent" else [SEARCH, task, fetch]))
+    outcome = await lead.run(*(own if who == "agent" else [SEARCH, task, fetch]))
     assert internet.at("search.example") != []
     assert internet.at("new.example") == []
-    assert "host(new.example)" in str(agent.server.requests[-1 if who == "agent" else -2].messages)
+    assert "host(new.example)" in outcome.output
     await lead.graph.close_waiting()
 
 
@@ -501,10 +501,8 @@ async def test_taint_is_passed_on_to_later_steps(agent: ScriptedAgent, internet:
     scripted_flow = ScriptedFlow(agent.server, agent.workspace, agent.saver, (reader,))
     scripted_flow.plans(makes("Search", "Fetch from new.example"))
     scripted_flow.step("Search", SEARCH, succeeds())
-    scripted_flow.step("Fetch from new.example", bash("curl -s http://new.example/"), succeeds())
-    scripted_flow.sums_up(text("All is done."))
+    scripted_flow.step("Fetch from new.example", bash("curl -s http://new.example/"))
     outcome = await scripted_flow.run()
-    assert outcome.stop_reason == "completed"
+    assert "host(new.example)" in outcome.output
     assert internet.at("new.example") == []
-    assert any("host(new.example)" in str(r.messages) for r in agent.server.requests)
     await scripted_flow.graph.close_waiting()

@@ -92,7 +92,7 @@ async def test_hosts_are_refused_once(agent: ScriptedAgent, internet: Internet) 
     assert outcome.stop_reason == "answered"
     assert internet.at("new.example") == []
     assert list_refusals(outcome) == ["browser_use", "bash"]
-    assert "Repeat the call to ask the user" not in str(await agent.observations())
+    assert "the user is asked" not in str(await agent.observations())
 
 
 async def test_another_run_lists_only_its_own(agent: ScriptedAgent) -> None:
