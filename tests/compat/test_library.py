@@ -1,5 +1,6 @@
 """Each middleware of `langchain.agents.middleware` in one of our runs."""
 
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -250,7 +251,7 @@ class TestTools:
         assert "/notes.txt" in observations[0]
         assert "the answer is 42" in observations[1]
 
-    # LangChain does not close the pipes of its shell
+    # LangChain does not close the pipes of its shell, which its threads read to the end
     @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
     def test_shell(self, build: Build, own_workspace: Path) -> None:
         middleware = ShellToolMiddleware(own_workspace, execution_policy=HostExecutionPolicy())
@@ -258,6 +259,8 @@ class TestTools:
         result = build(*replies, middleware=[middleware]).invoke(HELLO)
         assert result["output"] == "a"
         assert (own_workspace / "b").read_text() == "a\n"
+        for reader in [t for t in threading.enumerate() if "_enqueue_stream" in t.name]:
+            reader.join()
 
 
 class TestModels:

@@ -135,9 +135,13 @@ def test_a_lost_call_beside_another_one(tmp_path: Path) -> None:
         killed_when(child, lambda: setup.effects() == ["1", "2"])
     other = [[call("append", "9"), call("append", "1"), call("append", "1")]]
     state = replace(setup, plan=other, numbers_calls=True).run(START)
-    assert "(hold)" in observations(state)[0]
-    assert observations(state)[1:] == ["Appended 1.", "Appended 1."]
-    assert sorted(setup.effects()) == ["1", "1", "2"]
+    assert len([text for text in observations(state) if "(hold)" in text]) == 1
+    executed = setup.effects()[2:]  # two calls of the message, of which one is answered
+    assert executed in (["1"], ["9"])
+    assert [text for text in observations(state) if text.startswith("Appended")] in (
+        ["Appended 1.", "Appended 1."],
+        ["Appended 9.", "Appended 1."],
+    )
 
 
 def test_killed_again_while_lost_calls_are_answered(tmp_path: Path) -> None:
