@@ -19,10 +19,10 @@ _MIN_COMPRESSED = 24
 """Bytes. Smaller values are stored uncompressed."""
 _COMPRESSED = "+d1"
 """Suffix of the type of values that are compressed with `DICTIONARY`."""
-_COMPRESSED_WITHOUT_DICTIONARY = "+z"
-"""The same for values written by versions before 0.2."""
 _RAW_DEFLATE = -zlib.MAX_WBITS
 """No zlib header and checksum, because most values are small."""
+_COMPRESSOR = zlib.compressobj(9, zlib.DEFLATED, _RAW_DEFLATE, zdict=DICTIONARY)
+"""Copied for each value: indexing the dictionary takes longer than compressing a small value."""
 _UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, NotImplementedError, zlib.error)
 """Errors that deserialization may raise; the base class has no error type of its own."""
 
@@ -106,7 +106,7 @@ class CompactSerializer(JsonPlusSerializer):
         kind, data = super().dumps_typed(obj)
         if len(data) < _MIN_COMPRESSED:
             return kind, data
-        compressor = zlib.compressobj(9, zlib.DEFLATED, _RAW_DEFLATE, zdict=DICTIONARY)
+        compressor = _COMPRESSOR.copy()
         compressed = compressor.compress(data) + compressor.flush()
         if len(compressed) >= len(data):
             return kind, data
@@ -133,9 +133,6 @@ class CompactSerializer(JsonPlusSerializer):
             if kind.endswith(_COMPRESSED):
                 kind = kind.removesuffix(_COMPRESSED)
                 stored = _decompress(stored)
-            elif kind.endswith(_COMPRESSED_WITHOUT_DICTIONARY):
-                kind = kind.removesuffix(_COMPRESSED_WITHOUT_DICTIONARY)
-                stored = zlib.decompress(stored, _RAW_DEFLATE)
             return load((kind, stored))
         except _UNREADABLE as error:
             reason = f"{type(error).__name__}: {error}".rstrip(": ")
