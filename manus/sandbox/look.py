@@ -37,6 +37,7 @@ from manus.sandbox.start_files import (
     scan,
     starts_nothing,
 )
+from manus.workspace.folder_watch import watch_folder
 from manus.workspace.listing import Status
 from manus.workspace.protected_names import is_protected
 from manus.workspace.safe_open import (
@@ -78,6 +79,7 @@ class Look:
         self._records = records
         self._approved = approved
         self._known: dict[str, StartFile] = {}
+        self._watch = watch_folder(root)
         self._unseen: tuple[str, ...] = ()
         """Folders that could not be looked at when the last look ended."""
         self._own_commits = OwnCommits()
@@ -96,7 +98,7 @@ class Look:
 
     def accept(self) -> None:
         """Accept the present state: no program has been able to write since the last look."""
-        self._record(scan(self._root, self._records, self._known))
+        self._record(self._scan(is_fresh=False))
 
     def _record(self, now: Scan) -> None:
         self.repositories = now.repositories
@@ -128,15 +130,18 @@ class Look:
 
     def _scan_all(self) -> Scan:
         """Find the files, also in folders that programs have made unreadable for the user."""
-        now = scan(self._root, self._records, self._known)
+        now = self._scan(is_fresh=True)
         opened: set[str] = set(self._unseen)
         while new := set(now.unseen) - opened:
             opened |= new
             for path in new:
                 with contextlib.suppress(OSError):
                     make_accessible(self._root / path)
-            now = scan(self._root, self._records, self._known)
+            now = self._scan(is_fresh=True)
         return now
+
+    def _scan(self, *, is_fresh: bool) -> Scan:
+        return scan(self._root, self._records, self._known, self._watch, is_fresh=is_fresh)
 
     def accept_file(self, path: Path) -> None:
         """Accept one file that manus has written for the user."""

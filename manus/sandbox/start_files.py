@@ -22,6 +22,7 @@ from manus.sandbox.git_data import (
     read_path,
 )
 from manus.sandbox.host_git import read_settings, run_host_git
+from manus.workspace.folder_watch import FolderWatch
 from manus.workspace.listing import CACHE, Listing, Status, list_workspace
 from manus.workspace.protected_names import starts_by_itself
 from manus.workspace.safe_open import enter, is_folder, open_at
@@ -69,13 +70,22 @@ class Scan(NamedTuple):
     """Folders that could not be looked at."""
 
 
-def scan(root: Path, own_folder: Path, known: Mapping[str, StartFile]) -> Scan:
+def scan(
+    root: Path,
+    own_folder: Path,
+    known: Mapping[str, StartFile],
+    watch: FolderWatch,
+    *,
+    is_fresh: bool,
+) -> Scan:
     """Find the files. Blocking; contents of unchanged `known` files are not read again.
+
+    `watch`, `is_fresh`: see `list_workspace`.
 
     Raises:
         OSError: the workspace cannot be read.
     """
-    listing = list_workspace(root, own_folder, limit=float("inf"))
+    listing = list_workspace(root, own_folder, watch, float("inf"), is_fresh=is_fresh)
     entries = [*listing.repositories, *_find_hidden_submodules(root, listing)]
     repositories = tuple(find_repository(root / name, root) for name in sorted(set(entries)))
     parents = {str(parent) for name in listing.repositories for parent in Path(name).parents}

@@ -10,6 +10,7 @@ import contextlib
 import os
 import stat
 import time
+import weakref
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -87,29 +88,53 @@ class Listing:
     settled_before: int = 0
     """Time in nanoseconds; a file that changed later may have changed again since."""
     watch: FolderWatch | None = None
-    """Watches each folder that is listed."""
+    """Watches each folder while it is listed."""
+
+
+_newest: weakref.WeakKeyDictionary[FolderWatch, tuple[int, Listing]] = weakref.WeakKeyDictionary()
+"""The newest listing by the watch of its folders, with the count of changes before it."""
 
 
 def list_workspace(
-    root: Path, own_folder: Path, limit: float | None = None, watch: FolderWatch | None = None
+    root: Path,
+    own_folder: Path,
+    watch: FolderWatch,
+    limit: float | None = None,
+    *,
+    is_fresh: bool = False,
 ) -> Listing:
     """List a workspace, except for repositories' `.git`, caches and our own folders. Blocking.
 
-    `limit`: the maximum number of files and folders [default: `MAX_FILES`]. `watch` begins to watch
-    each folder before it is listed.
+    If the kernel reports no change since the newest listing, that one is returned.
+
+    Args:
+        root: the workspace.
+        own_folder: a folder that is not listed.
+        watch: begins to watch each folder before it is listed.
+        limit: the maximum number of files and folders [default: `MAX_FILES`].
+        is_fresh: list it anyway, since a program can change a mapped file without a report.
 
     Raises:
         TooManyFilesError: the workspace has too many entries.
         OSError: the root cannot be read.
     """
+    limit = MAX_FILES if limit is None else limit
+    changes = watch.count()
     listing = Listing(settled_before=time.time_ns() - _TICK, watch=watch)
     if own_folder.is_relative_to(root):
         listing.excluded.add(str(own_folder.relative_to(root)))
+    listed_at, newest = _newest.get(watch, (-1, listing))
+    if listed_at == changes and newest.excluded == listing.excluded and not is_fresh:
+        if len(newest.files) + len(newest.folders) > limit:
+            raise TooManyFilesError
+        return newest
     descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        _list_folder(descriptor, "", listing, MAX_FILES if limit is None else limit)
+        _list_folder(descriptor, "", listing, limit)
     finally:
         os.close(descriptor)
+    listing.watch = None
+    _newest[watch] = (changes, listing)
     return listing
 
 
@@ -169,7 +194,9 @@ def _list_folder(descriptor: int, prefix: str, listing: Listing, limit: float) -
     """List a folder. Most of a listing's time is spent in this loop."""
     files = listing.files
     is_empty = True
-    if listing.watch is not None:
+    if listing.watch is not None and len(listing.folders) > MAX_FILES:
+        listing.watch.give_up()  # the user may have as many watches as that
+    elif listing.watch is not None:
         listing.watch.add(descriptor)
     with os.scandir(descriptor) as entries:
         for entry in entries:

@@ -264,7 +264,7 @@ class SnapshotRecorder:
 
     def _list_all(self) -> tuple[Listing, Tree]:
         """Return the listing of the workspace, and its tree as far as it is cached."""
-        listing = list_workspace(self.root, self.folder, watch=self._watch)
+        listing = list_workspace(self.root, self.folder, self._watch)
         tree = Tree(_folder_entries(listing), dict(listing.skipped))
         tree.entries.update(self._cache.find_all(listing.files))
         return listing, tree

@@ -9,6 +9,8 @@ import pytest
 
 from manus.threads.snapshots.recorder import SnapshotRecorder
 from manus.threads.snapshots.write_log import WriteLog
+from manus.workspace.folder_watch import watch_folder
+from manus.workspace.listing import TooManyFilesError, list_workspace
 
 
 def _map(root: Path) -> None:
@@ -78,3 +80,20 @@ def test_a_file_with_a_name_outside_is_listed_each_time(tmp_path: Path) -> None:
     assert snapshot is not None
     assert not recorder.is_current(snapshot)
     recorder.close()
+
+
+def test_look_and_snapshot_share_a_listing(tmp_path: Path) -> None:
+    root = tmp_path / "workspace"
+    root.mkdir()
+    (root / "a").write_text("1")
+    watch, own = watch_folder(root), tmp_path / "own"
+    first = list_workspace(root, own, watch)
+    assert list_workspace(root, own, watch) is first
+    assert list_workspace(root, own, watch, is_fresh=True) is not first
+    second = list_workspace(root, own, watch)
+    (root / "b").write_text("1")
+    third = list_workspace(root, own, watch)
+    assert third is not second
+    assert set(third.files) == {"a", "b"}
+    with pytest.raises(TooManyFilesError):
+        list_workspace(root, own, watch, limit=1)
