@@ -26,12 +26,9 @@ def open_session(
 ) -> Session:
     """Open the session of a thread; without `durable` it leaves no records. Blocking."""
     workspace.prepare()
-    workspace_lines = workspace_log(workspace.records, key) if durable else None
-    if lines is None:
-        journal = Journal(workspace_lines)
-    else:
-        # versions before 0.3 stored the lines in the records of the workspace
-        journal = Journal(lines, previous=workspace_lines)
+    if lines is None and durable:
+        lines = workspace_log(workspace.records, key)
+    journal = Journal(lines)
     journal.open()
     archive = Archive(Archive.path_for(workspace.records, key) if durable else None)
     trusts_folder = workspace.trusts_files(os.environ)

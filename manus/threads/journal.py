@@ -74,11 +74,9 @@ class Journal:
     Each write appends a line of JSON; a failed write raises `StorageError`.
     """
 
-    def __init__(self, lines: JournalLog | None = None, previous: JournalLog | None = None) -> None:
-        """Create a journal; `previous` is where an earlier version stored its lines."""
+    def __init__(self, lines: JournalLog | None = None) -> None:
         self._entries: dict[str, JournalEntry] = {}
         self._lines = lines
-        self._previous = previous
         self._is_open = False
         self._seal = Seal(b"", "")
         self.id = secrets.token_hex(8)
@@ -112,25 +110,8 @@ class Journal:
     def _read(self, lines: JournalLog, content: bytes) -> None:
         self._seal = Seal(lines.load_key(), lines.name)
         count = self._apply_all(content, self._seal)
-        is_moved = not content and self._read_previous()
-        if not self.is_whole or count > 2 * _MAX_ENTRIES or is_moved:
+        if not self.is_whole or count > 2 * _MAX_ENTRIES:
             self._rewrite(lines)
-        if is_moved and self._previous is not None:
-            self._previous.remove()
-
-    def _read_previous(self) -> bool:
-        """Read the lines from where an earlier version stored them; return whether there are any.
-
-        After an update in the middle of a run, a resume thus finds what was recorded before.
-        """
-        if self._previous is None or not self._previous.exists():
-            return False
-        content = self._previous.open()
-        self._previous.close()
-        if not content:
-            return False
-        self._apply_all(content, Seal(self._previous.load_key(), self._previous.name))
-        return True
 
     def _apply_all(self, content: bytes, seal: Seal) -> int:
         """Apply stored lines, set whether they are complete, and return their number."""

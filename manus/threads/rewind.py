@@ -27,7 +27,6 @@ from manus.threads.base import Store
 from manus.threads.history import CONTINUES, ROOT, History, read_history, to_superstep
 from manus.threads.journal import Journal
 from manus.threads.outside_effects import OutsideEffect, list_outside_effects
-from manus.threads.records.files import run_key, workspace_log
 from manus.threads.records.inbox import InboxMessage
 from manus.threads.snapshots.restored_text import describe_files
 from manus.threads.snapshots.rewinding import FileRewinder, RestoredFiles
@@ -66,8 +65,8 @@ class Rewinder:
     def __init__(self, store: Store, thread: Thread) -> None:
         self._store = store
         self._thread = thread
-        self._workspace = Workspace(thread.workspace or ".")
-        self._files = FileRewinder(self._workspace, thread.thread_id)
+        workspace = Workspace(thread.workspace or ".")
+        self._files = FileRewinder(workspace, thread.thread_id)
 
     async def rewind(self, step: HistoryStep, *, theirs: bool = False) -> Rewound:
         """Return to the end of a step: messages, plan, loop state, approvals, and files.
@@ -178,11 +177,7 @@ class Rewinder:
     def _open_journal(self, namespace: str) -> Journal:
         """Return the journal of a namespace; an empty one if nothing is recorded."""
         lines = self._store.records.log(self._thread.thread_id, namespace)
-        key = run_key(self._thread.thread_id, namespace)
-        previous = workspace_log(self._workspace.records, key)
-        if lines.exists() or previous.exists():
-            return Journal(lines, previous)
-        return Journal()
+        return Journal(lines if lines.exists() else None)
 
     def _fork_journal(self) -> None:
         """Record that the journal's newest calls are not those of the thread's newest state."""

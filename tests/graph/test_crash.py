@@ -17,7 +17,6 @@ from langgraph.types import Command
 from manus.nodes.context.turns import is_summary
 from manus.prompts import compaction as prompts
 from manus.threads.archive import Archive
-from manus.threads.records.files import load_key, workspace_log
 from manus.threads.records.seal import Seal
 from manus.workspace.workspace import Workspace
 from tests.helpers.agent import ScriptedAgent, assert_paired, thread_config
@@ -108,32 +107,6 @@ async def test_in_a_tool_with_an_inconsistent_journal(
     assert "not executed again" in (await agent.observations())[2]
     assert "not repeated" in caplog.text, "the user is informed"
     assert_paired(await agent.messages())
-
-
-async def test_records_of_an_earlier_version_are_migrated(
-    agent: ScriptedAgent, caplog: pytest.LogCaptureFixture
-) -> None:
-    """It stored them in the workspace, under the user's key; the update happens mid-run."""
-    agent.server.script(SIDE_BY_SIDE, text("Gone on."))
-    run_until_killed(
-        agent, lambda: read_journal(agent).count('"done"') == 2 and agent.lines("held") == ["1"]
-    )
-    [journal] = agent.journals.glob("*.jsonl")
-    seal = Seal(read_key(agent), journal.stem)
-    before = workspace_log(Workspace(agent.workspace).records, "t:")
-    before.open()
-    for line in journal.read_bytes().splitlines(keepends=True):
-        record = seal.verify(line)
-        assert record is not None
-        before.append(Seal(load_key(), before.name).seal(record))
-    before.close()
-    journal.unlink()
-    outcome = await agent.invoke(None)
-    assert outcome.output == "Gone on."
-    assert [agent.lines(name) for name in ("a", "held", "b")] == [["1"]] * 3
-    assert "not executed again" in (await agent.observations())[1]
-    assert "under way" not in caplog.text, "nothing was lost"
-    assert (before.exists(), journal.exists()) == (False, True)
 
 
 async def test_in_think(agent: ScriptedAgent) -> None:

@@ -7,7 +7,6 @@ import hashlib
 import os
 import pickle
 import sqlite3
-import zlib
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,6 @@ from manus.config.settings import Settings
 from manus.state.errors import StorageError, ThreadBusyError
 from manus.threads.dictionary import DICTIONARY
 from manus.threads.open_store import open_store
-from manus.threads.serializer import CompactSerializer
 from manus.threads.thread_lock import hold_file
 from tests.cli.program import NO_BYTECODE, Program, Result, wait_for_file
 from tests.server import ScriptedServer, call, text
@@ -256,11 +254,6 @@ async def test_a_lock_file_removed_by_its_last_holder_is_created_again(
     monkeypatch.setattr(fcntl, "flock", flock)
     async with hold_file(tmp_path, "t"):
         assert list(tmp_path.iterdir()) == removed
-
-
-def test_values_of_earlier_versions_are_read() -> None:
-    old = ("msgpack+z", zlib.compress(b"\xd9\x20" + b"0" * 32, 9, -zlib.MAX_WBITS))
-    assert CompactSerializer().loads_typed(old) == "0" * 32
 
 
 def test_the_dictionary_of_stored_values_never_changes() -> None:
