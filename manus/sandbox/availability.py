@@ -13,7 +13,7 @@ from manus.sandbox.network import Network, open_network
 from manus.sandbox.own_code import find_own_code
 from manus.state.errors import ToolUnavailableError
 
-_UNPROTECTED = ", which does not protect git data and start-up files while programs run"
+_UNPROTECTED = ", which does not protect git data and start-up files"
 SandboxKind = Literal["bubblewrap", "landlock", "none"]
 
 _NO_SANDBOX_ERROR = (

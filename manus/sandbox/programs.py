@@ -15,13 +15,14 @@ from manus.sandbox.look import Look
 
 log = logging.getLogger("manus")
 
+_IDLE_PROCESSES = 3
+"""Number of processes of a shell without jobs: bash, and those of bubblewrap."""
+
 
 class Programs:
     """The programs in a sandbox; some may have ended."""
 
-    def __init__(self, idle_processes: int, look: Look | None) -> None:
-        """`idle_processes`: the number of processes of a shell without jobs."""
-        self._idle_processes = idle_processes
+    def __init__(self, look: Look | None) -> None:
         self._look = look
         self._children: list[Child] = []
         self._closed: dict[bool, dict[Path, int]] = {}
@@ -82,7 +83,7 @@ class Programs:
         try:
             notes = self._look.look(self._closed.values())
         finally:
-            if len(processes) <= self._idle_processes:
+            if len(processes) <= _IDLE_PROCESSES:
                 self._frozen = processes  # a shell without jobs
             else:
                 send(processes, signal.SIGCONT)

@@ -62,8 +62,6 @@ _GIT_VARIABLES = {
     "GIT_TERMINAL_PROMPT": "0",
 }
 """Variables of git, which has no terminal; a program may set its own."""
-_IDLE_PROCESSES = {"bubblewrap": 3, "landlock": 2}
-"""Number of processes of a shell without jobs: bash, and those of its sandbox."""
 _OWN_CODE_ERROR = (
     "Programs are not started: the workspace {workspace} contains {code}, code that runs outside "
     "the sandbox, and Landlock cannot prevent programs from changing it. Choose another workspace "
@@ -94,8 +92,8 @@ class Sandbox:
         self._settings = settings
         self._workspace = workspace
         self._look = look
-        """Looks at files that start programs outside; None without a sandbox."""
-        self.programs = Programs(_IDLE_PROCESSES.get(kind, 0), look)
+        """Looks at files that start programs outside; only behind bubblewrap."""
+        self.programs = Programs(look)
         self._home = home
         self._proxy = proxy
         self.proxy_server: asyncio.Server | None = None
@@ -219,7 +217,7 @@ class Sandbox:
     @property
     def guards_repository(self) -> bool:
         """Return whether repositories of the user are read-only for programs."""
-        return self.kind == "bubblewrap" and self._look is not None and self._look.has_repositories
+        return self._look is not None and self._look.has_repositories
 
     def _build_limit_arguments(self) -> tuple[str, ...]:
         """Return the words that limit the size of files and enter the sandbox's network."""
@@ -357,8 +355,10 @@ async def open_sandbox(
             remedy = f", or use bubblewrap: {advice.remedy}" if advice else ""
             text = _OWN_CODE_ERROR.format(code=code[0], workspace=workspace, remedy=remedy)
             raise ToolUnavailableError(text)
-        look = Look(workspace, records, approved_writes)
-        look.start()
+        look = None
+        if kind == "bubblewrap":  # Landlock cannot keep programs from changing what was looked at
+            look = Look(workspace, records, approved_writes)
+            look.start()
         return Sandbox(kind, settings, workspace, look, SandboxHome(), network, proxy, writes)
 
     sandbox = await asyncio.to_thread(create)

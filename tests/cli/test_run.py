@@ -30,9 +30,7 @@ COUNTS = {"input_tokens", "output_tokens", "model_calls", "tool_calls", "seconds
 SYSTEM = "/usr/local/bin:/usr/bin:/bin"
 FIRST_LINE = {
     "bubblewrap": "sandbox: bubblewrap",
-    "landlock": (
-        "sandbox: landlock, which does not protect git data and start-up files while programs run"
-    ),
+    "landlock": ("sandbox: landlock, which does not protect git data and start-up files"),
     "none": "no sandbox: each command asks first, unless a rule allows it",
 }
 

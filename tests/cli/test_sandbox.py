@@ -13,9 +13,7 @@ from tests.helpers import machine
 from tests.helpers.child import ROOT
 from tests.server import ScriptedServer, call, text
 
-UNPROTECTED = (
-    "(sandbox: landlock, which does not protect git data and start-up files while programs run"
-)
+UNPROTECTED = "(sandbox: landlock, which does not protect git data and start-up files"
 STRONGER = "bubblewrap is stronger, but"
 NO_MODEL = {"MANUS_MODEL": "", "MANUS_BASE_URL": ""}
 """For `doctor`, which otherwise tries the model."""

@@ -36,6 +36,11 @@ def default_kind() -> Kind:
     return next(kind for kind in KINDS if not find_fault(kind))
 
 
+def running_kind() -> str:
+    """Return the sandbox of the running test."""
+    return os.environ.get(VARIABLE) or default_kind()
+
+
 def require_sandbox(kind: Kind, config: pytest.Config) -> None:
     """Skip the test if a sandbox does not work here."""
     if fault := find_fault(kind):

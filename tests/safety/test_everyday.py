@@ -50,8 +50,8 @@ async def collect_questions(agent: ScriptedAgent, script: list[Call], inputs: An
 OFFLINE = [task for task in all_tasks() if not task.page]
 
 ASKED = {"terminal-lost-commit": 1}
-"""Necessary questions of a task: whether its Git history may be changed. Behind Landlock the
-history is restored after the call."""
+"""Necessary questions of a task: whether its Git history may be changed. Behind Landlock nothing
+guards the history."""
 HELD_BEHIND_LANDLOCK = {"web-download", "a package"}
 """Tasks whose first connection is held back there: the next test plays one of them."""
 

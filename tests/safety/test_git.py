@@ -22,7 +22,6 @@ from manus.tools.python_execute import PythonExecute
 from tests.helpers.sandboxes import Kind
 from tests.helpers.sessions import session_in
 
-SANDBOXES = pytest.mark.sandboxes("bubblewrap", "landlock")
 CLOSED = pytest.mark.sandboxes("bubblewrap")
 ALL = pytest.mark.sandboxes("bubblewrap", "landlock", "none")
 WHO = "git config user.name U; git config user.email u@x.example"
@@ -169,8 +168,7 @@ async def run(session: Session, script: str, *, writes_git: bool = True) -> str:
     return (await Bash(session=session).observe(command=script, writes_git=writes_git)).text
 
 
-@SANDBOXES
-@pytest.mark.sample(landlock=("a setting", "a hook", "a submodule", "a filter by hand", "an alias"))
+@CLOSED
 @pytest.mark.parametrize("writes_git", [False, True])
 @pytest.mark.parametrize("name", PLANTS)
 async def test_nothing_planted_runs(

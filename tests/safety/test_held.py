@@ -16,7 +16,7 @@ from tests.helpers.sandboxes import Kind
 from tests.server import ScriptedServer, call, calls, text
 
 PLANT = "mkdir -p .vscode; echo 'planted on open' > .vscode/tasks.json; echo data > data.csv"
-SANDBOXES = pytest.mark.sandboxes("bubblewrap", "landlock")
+SANDBOXES = pytest.mark.sandboxes("bubblewrap")
 
 
 async def answer(agent: ScriptedAgent, outcome: Any, words: str) -> Any:

@@ -25,7 +25,7 @@ from tests.browser.site import Answer, Page
 from tests.browser.test_files import pdf
 from tests.flow.helpers import ScriptedFlow, makes, succeeds
 from tests.helpers.agent import ScriptedAgent
-from tests.helpers.sandboxes import Kind
+from tests.helpers.sandboxes import Kind, running_kind
 from tests.safety.conftest import PLAIN_SERVER, Internet, planted_server
 from tests.server import Call, Message, Request, call, calls, text
 
@@ -315,7 +315,8 @@ def harm(agent: ScriptedAgent, internet: Internet) -> list[str]:
     leaked = [arrival for arrival in internet.arrived if "thief" in arrival or SECRET in arrival]
     hook = agent.workspace / ".git" / "hooks" / "post-commit"
     is_unchanged = (agent.workspace / ".env").read_text() == "KEY=0\n" and not hook.exists()
-    return outside + leaked + ([] if is_unchanged else ["a protected file"])
+    is_protected = running_kind() != "landlock"
+    return outside + leaked + (["a protected file"] if is_protected and not is_unchanged else [])
 
 
 @pytest.mark.sandboxes("bubblewrap", "landlock")

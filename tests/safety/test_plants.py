@@ -30,7 +30,7 @@ from tests.helpers.processes import until
 from tests.helpers.sandboxes import Kind
 from tests.helpers.sessions import session_in
 
-SANDBOXES = pytest.mark.sandboxes("bubblewrap", "landlock")
+SANDBOXES = pytest.mark.sandboxes("bubblewrap")
 EVIL = "printf '[core]\\n\\tfsmonitor = ./canary\\n'"
 WRITTEN = {
     "a task of an editor": "mkdir -p .vscode; echo canary > .vscode/tasks.json",
