@@ -102,8 +102,13 @@ def _refuse(status: int, detail: str) -> Response:
     return JSONResponse({"detail": detail}, status)
 
 
+def _find_application_class() -> Any:
+    """Return FastAPI's class inside Aegra, which takes no other application."""
+    return importlib.import_module("fastapi").FastAPI if "aegra_api" in sys.modules else Starlette
+
+
 _MESSAGES = "/manus/threads/{thread_id}/messages"
-app = Starlette(
+app: Starlette = _find_application_class()(
     routes=[
         Route(_MESSAGES, _send, methods=["POST"]),
         Route(_MESSAGES, _list, methods=["GET"]),

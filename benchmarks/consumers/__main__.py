@@ -20,6 +20,7 @@ PACKAGES = {
     "ag-ui-langgraph": "ag-ui-langgraph[fastapi]",
     "inspect-ai": "inspect-ai",
     "harbor": "harbor",
+    "deepagents-acp": "deepagents-acp",
 }
 """The package of each framework."""
 SMALL = ("create_agent", "langgraph-supervisor", "langgraph-swarm", "ag-ui-langgraph")

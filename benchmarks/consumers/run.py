@@ -14,6 +14,7 @@ NAMES = {
     "ag-ui-langgraph": "ag_ui",
     "inspect-ai": "inspect_bridge",
     "harbor": "harbor_runner",
+    "deepagents-acp": "acp",
 }
 """The module of this package with the checks of a framework."""
 

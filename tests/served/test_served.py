@@ -47,10 +47,11 @@ async def test_runs_outlive_their_instance(python: Path, subtests: pytest.Subtes
                 assert (result.unreported, result.in_doubt <= most_doubts) == (0, True)
 
 
+@pytest.mark.parametrize("file", ["deploy/aegra.json", "langgraph.json"])
 async def test_the_configuration_serves_the_same_graphs_to_those_who_have_the_token(
-    python: Path,
+    python: Path, file: str
 ) -> None:
-    config = {"AEGRA_CONFIG": str(ROOT / "deploy" / "aegra.json")}
+    config = {"AEGRA_CONFIG": str(ROOT / file)}
     async with start_cluster(python, config) as cluster, httpx.AsyncClient() as client:
         url = f"{cluster.instances[0].url}/assistants/search"
         token = {"Authorization": f"Bearer {TOKEN}"}
