@@ -96,6 +96,25 @@ async def test_a_closed_shadow_root_is_part_of_the_page(driver: Driver) -> None:
     assert "| The article" in driver.text
 
 
+DECLARED_WALL = """<title>Before</title><div id=host><template shadowrootmode=closed>
+  <div style="position:fixed;inset:0;background:white"><p>We use cookies</p>
+  <button onclick="document.title = 'Accepted'; host.remove()">Accept all</button>
+  <section><template shadowrootmode=closed><input aria-label=Code></template></section></div>
+</template></div><p>The article</p>"""
+
+
+async def test_a_closed_shadow_root_that_the_page_declares(driver: Driver) -> None:
+    """No script creates it; it is read in each page that is loaded."""
+    for _ in range(2):
+        text = await driver.show(DECLARED_WALL)
+        assert "| We use cookies" in text
+        await driver.write('textbox "Code"', "7")
+        assert driver.line('textbox "Code"').startswith('textbox "Code" = "7"')
+        await driver.click('button "Accept all"')
+        assert "Title: Accepted" in driver.text
+        assert "| The article" in driver.text
+
+
 async def test_a_pdf_in_a_new_tab_is_read(driver: Driver, site: Site) -> None:
     site.pages["/p"] = Answer(pdf("Annual figures", "Second sheet"), type="application/pdf")
     for opener in (

@@ -199,6 +199,7 @@ def _quote_line(line: Line) -> str:
 async def _take_snapshot(browser: Browser, tab: Tab) -> FrameView | None:
     for _ in range(_TRIES):
         try:
+            await tab.find_closed_roots()
             return await take_snapshot(tab.page)
         except PageStuckError:
             if not await tab.revive():

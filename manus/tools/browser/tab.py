@@ -15,6 +15,7 @@ from playwright.async_api import Error as PlaywrightError
 from manus.prompts.sources import FILE, WEB
 from manus.sandbox.egress_proxy import RecentItems
 from manus.state.text import one_line, shorten
+from manus.tools.browser.closed_roots import store_closed_roots
 
 ANSWER_SECONDS = 4.0
 """Timeout of a request that a responsive page answers at once."""
@@ -148,6 +149,8 @@ class Tab:
         self._requests: dict[Request, float] = {}
         self._log = log
         self._cdp: CDPSession | None = None
+        self._searched_page = -1
+        """The number of the page, as in `arrivals`, whose closed roots are known."""
         page.on("request", self._on_request)
         page.on("response", self._on_response)
         page.on("requestfinished", self._on_end)
@@ -247,6 +250,13 @@ class Tab:
             attaching = self.page.context.new_cdp_session(self.page)
             self._cdp = await attempt(ANSWER_SECONDS, attaching)
         return self._cdp
+
+    async def find_closed_roots(self) -> None:
+        """Let our scripts see the closed shadow roots that a new page declares."""
+        cdp = await self.cdp() if self._searched_page != self.arrivals else None
+        if cdp is not None:
+            await attempt(ANSWER_SECONDS, store_closed_roots(cdp))
+            self._searched_page = -1 if self.is_loading else self.arrivals
 
     async def ask(self, name: str) -> Any:
         """Run one of our scripts in the page; raise like `with_timeout`, or if the page is gone."""
