@@ -15,7 +15,7 @@ from langgraph.constants import TAG_NOSTREAM
 
 from manus.config.model_settings import ModelSettings
 from manus.config.provider_table import OTHER, Provider
-from manus.models.model_request import ModelRequest
+from manus.models.model_request import ModelRequest, RequestCache
 from manus.models.package_messages import adapt_to_package
 from manus.models.package_models import list_parameters, without_parameters
 from manus.models.prompted import as_plain_text, prompt_with_tools, with_text_calls
@@ -37,8 +37,7 @@ from manus.models.refusals import (
 )
 from manus.models.server_rules import ServerRules
 from manus.models.tool_calls import with_cut_off_calls, with_repairs
-from manus.models.tool_schemas import adapt_tools
-from manus.models.valid_messages import list_valid, valid_name
+from manus.models.valid_messages import valid_name
 from manus.models.wire_forms import (
     SERVER_RULES,
     WIRE_FORMS,
@@ -47,7 +46,7 @@ from manus.models.wire_forms import (
 )
 from manus.models.wrapped import chat_model_in, chat_models_in, with_tools
 from manus.state.errors import ManusError
-from manus.state.messages import list_calls
+from manus.state.messages import has_calls, list_calls
 from manus.state.replies import get_finish_reason
 from manus.state.text import sanitize_all
 
@@ -133,11 +132,16 @@ class _EndpointCall:
         self._has_native_tools = is_native and bool(tools)
         self._has_prompted_tools = not is_native and bool(tools)
         messages: Sequence[BaseMessage] = request.messages
+        # several packages refuse calls where no tools are offered
+        wants_tools = package is not None and package.wants_tools and any(map(has_calls, messages))
+        is_plain = not is_native or (wants_tools and not tools)
         if self._has_prompted_tools:
             messages = prompt_with_tools(messages, tools)
-        elif not is_native:
+        elif is_plain:
             messages = as_plain_text(messages)
-        self._messages = request.cache.find_valid(rules).of(messages)
+        # results are then messages of the user, which several servers require to alternate
+        form = rules.refusing("user_after_tool") if is_plain else rules
+        self._messages = request.cache.find_valid(form).of(messages)
         self._options = self._build_options()
 
     def _build_options(self) -> dict[str, Any]:
@@ -167,12 +171,7 @@ class _EndpointCall:
         messages = self._messages
         if self._package is not None:
             messages = drop_foreign_reasoning(messages, self._wire_rules.origin)
-            messages = adapt_to_package(
-                messages,
-                self._package,
-                with_tools=self._has_native_tools,
-                model=chat_model_in(self._model),
-            )
+            messages = adapt_to_package(messages, self._package, chat_model_in(self._model))
         if is_sync:
             # the caller's client outlives this loop, and would keep connections of it
             reply = await asyncio.to_thread(self._chat_model.invoke, messages, **self._options)
@@ -228,26 +227,18 @@ class _EndpointCall:
 
         What a package makes of null content and of tools is its own matter.
         """
+        # with caches of its own: this form is only compared
+        request = replace(self._request, cache=RequestCache())
         rules = self.rules.refusing(word)
-        if rules == self.rules:
-            return False
-        if word == "tools":
-            return self._has_native_tools
-        if list_valid(self._request.messages, rules) != list_valid(
-            self._request.messages, self.rules
-        ):
-            return True
-        if self._has_native_tools:
-            adapted = adapt_tools(self._request.tools or (), rules)
-            if adapted.tools != self._offered.tools:
-                return True
+        other = _EndpointCall(self._model, self._endpoint, request, self._package, rules)
+        return other._content() != self._content()
+
+    def _content(self) -> tuple[list[dict[str, Any]], Sequence[Any]]:
+        """Return the native tools and the messages of the request, as far as they are known."""
+        tools = self._offered.tools if self._has_native_tools else []
         if self._package is not None:
-            return False
-        changed = select_wire_rules(self._endpoint, rules)
-        return any(
-            wire_form(message, changed) != wire_form(message, self._wire_rules)
-            for message in self._messages
-        )
+            return tools, self._messages
+        return tools, [wire_form(message, self._wire_rules) for message in self._messages]
 
 
 def _bind_tools(

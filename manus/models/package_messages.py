@@ -9,20 +9,14 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, ToolCall
 
 from manus.config.provider_table import Provider
-from manus.models.prompted import as_plain_text, list_blocks
-from manus.state.messages import get_text, has_calls, is_ephemeral, is_image, list_calls
+from manus.models.prompted import list_blocks
+from manus.state.messages import get_text, is_ephemeral, is_image, list_calls
 
 
 def adapt_to_package(
-    request: Sequence[BaseMessage],
-    package: Provider,
-    *,
-    with_tools: bool,
-    model: Any = None,
+    request: Sequence[BaseMessage], package: Provider, model: Any = None
 ) -> list[BaseMessage]:
     """Return the request as a provider's package needs it; leave its messages unchanged."""
-    if not with_tools and package.wants_tools and any(map(has_calls, request)):
-        request = as_plain_text(request)  # calls are refused where no tools are offered
     messages = [_with_object_arguments(message) for message in request]
     return with_cache_marks(messages, package, str(getattr(model, "model_id", "")))
 

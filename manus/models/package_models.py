@@ -58,7 +58,7 @@ def from_package(settings: ModelSettings, provider: str, name: str) -> BaseChatM
         raise SettingsError(text) from error
     build = getattr(model_class, "from_model_id", model_class)  # a class may wrap another one
     accepted = ["model_id"] if build is not model_class else _accepted_names(model_class)
-    values = _arguments_for(package, model_class, accepted, settings, name)
+    values = _arguments_for(package, accepted, settings, name)
     try:
         model: BaseChatModel = build(**values)
         keys = (getattr(model, field) for field in accepted if field.endswith("_api_key"))
@@ -73,7 +73,7 @@ def from_package(settings: ModelSettings, provider: str, name: str) -> BaseChatM
 
 
 def _arguments_for(
-    package: Provider, model_class: Any, accepted: list[str], settings: ModelSettings, name: str
+    package: Provider, accepted: list[str], settings: ModelSettings, name: str
 ) -> dict[str, Any]:
     """Return the arguments for a provider's class, under the names that it accepts.
 
@@ -92,9 +92,8 @@ def _arguments_for(
                 "it from the settings."
             )
         if argument is not None:
-            is_plain = _takes_plain_text(model_class, argument)
             is_off = setting in package.names and value == "none"
-            arguments[argument] = False if is_off else _reveal(value) if is_plain else value
+            arguments[argument] = False if is_off else _reveal(value)
     return arguments
 
 
@@ -146,13 +145,8 @@ def _choose_name(candidates: tuple[str, ...], accepted: list[str]) -> str | None
     return None
 
 
-def _takes_plain_text(model_class: Any, argument: str) -> bool:
-    """Return whether an argument is plain text rather than a `SecretStr`."""
-    field = model_class.model_fields.get(argument)
-    return "SecretStr" not in str(getattr(field, "annotation", "SecretStr"))
-
-
 def _reveal(value: Any) -> Any:
+    """Return a value as plain text, which fields that are secret hide again."""
     return value.get_secret_value() if isinstance(value, SecretStr) else value
 
 

@@ -41,15 +41,7 @@ def prompt_with_tools(
 
 def as_plain_text(request: Sequence[BaseMessage]) -> list[BaseMessage]:
     """Return the request with its calls and results as text."""
-    messages: list[BaseMessage] = []
-    for message in map(_message_as_text, request):
-        last = messages[-1] if messages else None
-        if isinstance(message, HumanMessage) and isinstance(last, HumanMessage):
-            # several servers require user and assistant messages to alternate
-            messages[-1] = HumanMessage(join_contents(last.content, message.content))
-        else:
-            messages.append(message)
-    return messages
+    return [*map(_message_as_text, request)]
 
 
 def _message_as_text(message: BaseMessage) -> BaseMessage:

@@ -43,6 +43,7 @@ _KINDS: tuple[tuple[str, str], ...] = (
      r"|(?:unexpected|invalid|wrong) (?:message )?role|in a row|followed by (?:an? )?\W?assistant"
      r"|after (?:a |the )?\W?tool|order of (?:the )?(?:message|role)"),
     ("system_role", rf"system\W+(?:role|message|prompt|instruction).{{0,60}}{_REFUSED}"
+     rf"|role\W+system\b.{{0,60}}{_REFUSED}"
      rf"|role.{{0,60}}{_REFUSED}.{{0,20}}\Wsystem|{_REFUSED}.{{0,40}}\Wsystem\W+(?:role|message)"
      r"|developer instruction|only user and assistant"),
     ("text_with_calls", r"either content or tool_?calls|both content and tool|not both"),

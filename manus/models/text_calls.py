@@ -40,7 +40,9 @@ _PARAMETER_WORDS = {"parameter", "param", "arg", "argument"}
 _FILLERS = {"assistant", "commentary", "analysis", "json", "code", "function"}
 """Words between the marks of a call that are not its name."""
 
-_ATTRIBUTE = re.compile(r"""(?:\bname\s*=|^</?[\w:.-]+=)\s*["']?([^"'<>\s]+)""")
+_ATTRIBUTE = re.compile(
+    r"""(?:\b(?:name|(?:tool|function)(?:_?name)?)\s*=|^</?[\w:.-]+=)\s*["']?([^"'<>\s]+)"""
+)
 _ATTRIBUTES = re.compile(r"""\b(\w+)\s*=\s*(["'])(.*?)\2(?=[\s/>])""", re.S)
 _LABEL_NAME = re.compile(r"[\w.:-]+")
 _NAME = re.compile(r"(?:call:)?([\w.:/-]{1,64})")
@@ -51,7 +53,7 @@ _ESCAPED = re.compile(r'(<escape>|<\|"\|>)(.*?)\1', re.S)
 _PREFIX = re.compile(r"(</?)[|｜]\w+[|｜](?=\w)")
 _ENDS_VALUE = re.compile(r"</|<[|｜](?!\")|\[|<\w+[|｜]>|<tool_call>")
 _RESIDUE = re.compile(
-    r"<\|(?:start|channel|constrain)\|>\w*|<\|\w+\|>"
+    r"<\|(?:start|channel|constrain)\|>\w*|<\|\w+\|>|\Aassistant\Z"
     r"|(?:(?:assistant)?commentary|function call)\s*\Z"
 )
 

@@ -23,13 +23,13 @@ _TAG = r"</?[a-z_][^<>\n]{0,200}>"
 _BRACKETED = r"\[/?[A-Z][A-Z_]{2,30}\]"
 _RECIPIENT = r"(?<![\w.=])to=(?=\w)"
 _LABEL = (
-    r"^[ \t]*(?:>>>|functools(?=\[)|✿\w+✿:|(?:action(?: input)?|arguments|parameters"
+    r"^[ \t]*(?:>>>|functools(?=\[)|✿\w+✿:|(?:(?:action )?input|action|arguments|parameters"
     r"|\[?(?:calling )?(?:tool|function)(?: call)?):)"
 )
 MARK = re.compile(rf"{_TOKEN}|{_TAG}|(?-i:{_BRACKETED})|{_RECIPIENT}|{_LABEL}", re.I | re.M)
 _CERTAIN = re.compile(
     r"<[^>]*(?:tool|function)[\s_▁-]*(?:call|use|request|code)|<use_|<(?:\w+:)?invoke\b|<function="
-    r"|<[|｜][^>]*(?:tool|function|action|python|plugin|recipient)|\[TOOL_|^to=",
+    r"|<[|｜][^>]*(?:tool|function|action|python|plugin|recipient|call\|)|\[TOOL_|^to=",
     re.I,
 )
 _BARE_CALL = r"^[ \t]*(?=\{\s*[\"']|\[\s*\{|\[?(?:NAMES)[ \t]*(?:\(|\n\s*\{))"

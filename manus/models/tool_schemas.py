@@ -149,6 +149,7 @@ def _reduce(schema: Json) -> Json:
         return schema
     reduced = {key: schema[key] for key in _KEPT if key in schema}
     members = schema.get("anyOf") or schema.get("oneOf") or schema.get("allOf") or ()
+    members = [member for member in members if isinstance(member, dict)]  # `true`: any value
     members = [{**reduced, **member} for member in members if member.get("type") != "null"]
     if members:
         return members[0] if len(members) == 1 or "allOf" in schema else {"anyOf": members}
@@ -165,7 +166,8 @@ def _reduce(schema: Json) -> Json:
     elif values:
         reduced["enum"] = [str(value) for value in values if value not in ("", None)]
     if kind == "array":
-        reduced["items"] = schema.get("items") or {"type": "string"}
+        items = schema.get("items")
+        reduced["items"] = items if items and isinstance(items, dict) else {"type": "string"}
     if kind == "object":
         reduced |= {key: schema[key] for key in ("properties", "required") if key in schema}
     return {**reduced, "type": kind}

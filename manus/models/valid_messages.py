@@ -63,11 +63,6 @@ class ValidMessages:
         return _order(self._messages.list_values(request), self._rules)
 
 
-def list_valid(request: Sequence[BaseMessage], rules: ServerRules) -> list[BaseMessage]:
-    """Return the messages of a single request, as `ValidMessages` does."""
-    return _order([_split(message, rules) for message in request], rules)
-
-
 class _Split(NamedTuple):
     """A valid message, and the images that must follow it in a message of their own."""
 

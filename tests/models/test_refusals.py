@@ -99,6 +99,7 @@ REFUSALS: list[tuple[Any, str | None]] = [
     ("body -> temperature\n  Extra inputs are not permitted (type=extra_forbidden)", "temperature"),
     ("Developer instruction is not enabled for models/gemma-3-27b-it", "system_role"),
     ("System role not supported", "system_role"),
+    ("Value error, role 'system' is not supported by this template", "system_role"),
     ("tools[0].function_declarations[80].parameters: only allowed for OBJECT type", "json_schema"),
     ("tools.80.custom.input_schema: input_schema does not support oneOf", "json_schema"),
     ("schema at top-level requires unspecified property 'type'", "json_schema"),

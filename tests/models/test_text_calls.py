@@ -117,6 +117,10 @@ DIALECTS: dict[str, str] = {
     "longcat": f"<longcat_tool_call>{J}</longcat_tool_call>",
     "giga": f"function call<|role_sep|>\n{J}",
     "im_end": f"<tool_call>\n{J}\n</tool_call><|im_end|>",
+    "attribute tool": f'<call tool="bash">{A}</call>',
+    "attribute tool_name": f'<tool_call tool_name="bash">{A}</tool_call>',
+    "label with input": f"Tool: bash\nInput: {A}",
+    "harmony6": f"assistant<|channel|>analysis to=bash code<|message|>{A}<|call|>",
     "toolcode": '<tool_code>\nprint(default_api.bash(command="ls -la"))\n</tool_code>',
     "prosejson": f"I will look.\n\n{J}",
 }
@@ -181,6 +185,7 @@ def test_an_answer_about_calls_is_text(subtests: pytest.Subtests) -> None:
 
 
 UNREADABLE = [
+    '<|message|>{"command": "ls"}<|call|>',
     '<tool_call>\n{"name": "nope',
     "<tool_call>",
     "<|python_tag|>import os\nprint(os.getcwd())",
@@ -227,7 +232,7 @@ def test_a_stream_shows_no_markup(subtests: pytest.Subtests) -> None:
                 if reply in ANSWERS:
                     assert shown + holder.end() == reply
                 else:
-                    words = ("commentary", "function call", *KEPT)
+                    words = ("assistant", "commentary", "function call", *KEPT)
                     assert not {"{", "<", "["} & {*shown}
                     assert shown.strip() in ("", *words, "Need to look.assistantcommentary")
 

@@ -59,6 +59,11 @@ SCHEMAS: dict[str, tuple[Any, Any, Any]] = {
         obj(a={"type": "array", "items": {}}),
         obj(a={"type": "array", "items": TEXT}),
     ),
+    "schemas that are true": (
+        obj(a={"type": "array", "items": True}, b={"anyOf": [TEXT, True]}),
+        ...,
+        obj(a={"type": "array", "items": TEXT}, b=TEXT),
+    ),
     "types": (obj(a={"type": ["null", "integer"]}), ..., obj(a={"type": "integer"})),
     "an optional one": (obj(a={"anyOf": [TEXT, {"type": "null"}]}), ..., obj(a=TEXT)),
     "a union": (
