@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from langchain_core.messages import BaseMessage
@@ -24,21 +25,11 @@ class RequestCache:
         self.sizes = RequestSizes()
         self.images = PerHistory(has_image)
         """Whether each message has an image."""
-        self._valid: dict[ServerRules, ValidMessages] = {}
-        self._wire_forms: dict[WireRules, WireForms] = {}
+        self.find_valid: Callable[[ServerRules], ValidMessages] = lru_cache(None)(ValidMessages)
+        """Returns the messages as they are valid under some rules."""
+        self.find_wire_forms: Callable[[WireRules], WireForms] = lru_cache(None)(new_wire_forms)
+        """Returns the messages encoded under some rules."""
         self._tools: tuple[Any, ServerRules, OfferedTools] | None = None
-
-    def find_valid(self, rules: ServerRules) -> ValidMessages:
-        """Return the messages as they are valid under the rules."""
-        if rules not in self._valid:
-            self._valid[rules] = ValidMessages(rules)
-        return self._valid[rules]
-
-    def find_wire_forms(self, rules: WireRules) -> WireForms:
-        """Return the messages encoded under the rules."""
-        if rules not in self._wire_forms:
-            self._wire_forms[rules] = new_wire_forms(rules)
-        return self._wire_forms[rules]
 
     def adapt_tools(self, tools: list[dict[str, Any]] | None, rules: ServerRules) -> OfferedTools:
         """Return the tools as they are valid under the rules; they rarely change."""
