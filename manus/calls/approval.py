@@ -299,7 +299,8 @@ async def _ask_until_clear(
         question = hitl_question(
             APPROVE, tool.name, call.args, text, allowed, scopes=scopes, **identity
         )
-        answer, message = read_answer(ask_person(call.session, question), tool.name, scopes)
+        given = ask_person(call.session, question, questions - 1)
+        answer, message = read_answer(given, tool.name, scopes)
         asked = call.session.asked.get(call.key, AskedCall("unknown"))
         has_changed = asked.digest not in (facts.digest, "")
         if answer == "no":

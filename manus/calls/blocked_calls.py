@@ -106,15 +106,17 @@ async def _ask(
     preview = await asyncio.to_thread(preview_call, call.tool, call.args)
     scopes = ("always", "web")
     problem = ""
+    unread = answered
     while True:
         subject = prompts.blocked_subject(name, why, preview, problem)
         text = prompts.blocked_question(subject, rules)
         facts = {"call": "", "rules": rules, "subject": subject, "scopes": scopes}
         question = hitl_question(APPROVE, name, call.args, text, ["approve", "reject"], **facts)
-        for _ in range(answered):
+        for _ in range(unread):
             ask_person(call.session, question)
-        answered = 0
-        answer, message = read_answer(ask_person(call.session, question), name)
+        unread = 0
+        answer, message = read_answer(ask_person(call.session, question, answered), name)
+        answered += 1
         if answer not in ("edit", "unclear"):
             return answer, message
         problem = message if answer == "unclear" else prompts.CANNOT_EDIT

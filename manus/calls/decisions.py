@@ -16,6 +16,7 @@ from manus.calls.base import Arguments, explain_arguments, is_model
 from manus.models.tool_calls import parse_arguments
 from manus.prompts import approval as prompts
 from manus.state.text import read_json
+from manus.threads.history import ANSWERS
 
 if TYPE_CHECKING:
     from manus.calls.session import Session
@@ -74,8 +75,10 @@ class QuestionSlot:
         return not was_used
 
 
-def ask_person(session: Session, question: dict[str, Any]) -> Any:
+def ask_person(session: Session, question: dict[str, Any], number: int = 0) -> Any:
     """Return the person's answer to a question.
+
+    `number` counts the earlier answers that were not clear.
 
     Raises:
         GraphInterrupt: there is no answer yet. The interrupt is empty while another question is
@@ -83,7 +86,7 @@ def ask_person(session: Session, question: dict[str, Any]) -> Any:
     """
     slot = session.question_slot
     try:
-        return interrupt(question)
+        return interrupt({**question, ANSWERS: number})
     except GraphInterrupt:
         if slot is None or slot.take():
             raise

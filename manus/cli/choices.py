@@ -16,11 +16,7 @@ if TYPE_CHECKING:
     from prompt_toolkit.key_binding import KeyPress
 
 _SIGN = "  » "
-_WORD_PAUSE = 0.3
-"""Seconds after a key until it is the answer, rather than the first letter of a word."""
 _REASON = "no: "
-_YES = ("y", "yes")
-_NO = ("n", "no")
 
 
 class Choice(NamedTuple):
@@ -37,17 +33,19 @@ EDIT = Choice("e", "edit", "edit")
 
 
 class ChoiceLine:
-    """Asks for one of several choices; the answer may also be typed in words.
+    """Asks for one of several choices, or for an answer in words.
 
-    A key counts only if no other follows at once: the first letter of "you must not" is no yes.
-    Enter without a selected choice does nothing.
+    The key of a choice, or an arrow, selects it; Enter answers. No key answers by itself: it may be
+    the first letter of a word, however slowly that is typed. Enter without a selection does
+    nothing.
     """
 
     def __init__(
         self, choices: Sequence[Choice], *, default: Choice | None = None, reason: str = ""
     ) -> None:
         self._choices = choices
-        self._selected = choices.index(default) if default else -1
+        self._position = choices.index(default) if default else -1
+        """The choice that the arrows have selected; -1 for none."""
         self._reason = reason
         """What Tab asks for: the text after `no: `; empty if Tab does nothing."""
         self._session = self._build_session()
@@ -55,54 +53,57 @@ class ChoiceLine:
     async def ask_async(self) -> str:
         """Return the answer; raise EOFError at the end of input."""
         with set_aside_typed():
-            answer = await self._session.prompt_async(self._render, handle_sigint=False)
-        return answer.strip()
+            return self._answer(await self._session.prompt_async(self._render, handle_sigint=False))
 
     def ask(self) -> str:
         """Return the answer; raise EOFError at the end of input. Blocking."""
-        return self._session.prompt(self._render).strip()
+        return self._answer(self._session.prompt(self._render))
+
+    def _answer(self, text: str) -> str:
+        choice = self._selected(text)
+        return choice.answer if choice else text.strip()
+
+    def _selected(self, text: str) -> Choice | None:
+        """Return the choice whose key was typed, or that of the arrows; None for other words."""
+        typed = text.strip().lower()
+        if not typed and self._position >= 0:
+            return self._choices[self._position]
+        return next((each for each in self._choices if typed in (each.key, each.answer)), None)
 
     def _build_session(self) -> PromptSession[str]:
         from prompt_toolkit.filters import Condition
         from prompt_toolkit.keys import Keys
 
         session = build_session()
-        session.app.timeoutlen = _WORD_PAUSE
         keys: Any = session.key_bindings
-        is_empty = Condition(lambda: not session.default_buffer.text)
-        for choice in self._choices:
-            for key in (choice.key, choice.key.upper()):
-                keys.add(key, filter=is_empty)(partial(_decide, choice.answer))
-                keys.add(key, Keys.Any, filter=is_empty)(_start_word)
+        is_empty = Condition(lambda: not session.default_buffer.text.strip())
         for key, step in (("left", -1), ("up", -1), ("right", 1), ("down", 1)):
             keys.add(key, filter=is_empty)(partial(self._move, step))
-
-        keys.add(Keys.ControlM, filter=is_empty)(self._take_selected)
+        has_selection = Condition(lambda: self._position >= 0)
+        keys.add(Keys.ControlM, filter=is_empty & ~has_selection)(lambda _: None)
         if self._reason:
             keys.add(Keys.ControlI, filter=is_empty)(_start_reason)
         return session
 
-    def _take_selected(self, event: Any) -> None:
-        if self._selected >= 0:
-            _decide(self._choices[self._selected].answer, event)
-
     def _move(self, step: int, _: Any) -> None:
-        start = self._selected if self._selected >= 0 or step > 0 else 0
-        self._selected = (start + step) % len(self._choices)
+        start = self._position if self._position >= 0 or step > 0 else 0
+        self._position = (start + step) % len(self._choices)
 
     def _render(self) -> StyleAndTextTuples:
         """Return the line of choices, or the sign before a text that is being typed."""
         from prompt_toolkit.formatted_text import fragment_list_width
 
-        if self._session.default_buffer.text:
+        text = self._session.default_buffer.text
+        selected = self._selected(text)
+        if text and selected is None:
             return [("bold", _SIGN)]
-        width = self._session.output.get_size().columns
+        width = self._session.output.get_size().columns - len(text)
         parts: StyleAndTextTuples = []
-        for number, choice in enumerate(self._choices):
-            style = "reverse" if number == self._selected else ""
+        for choice in self._choices:
+            style = "reverse" if choice is selected else ""
             parts += [("", "  "), (f"bold {style}", choice.key), (style, f" {choice.label}")]
         hints = [("Tab", f" {self._reason}"), ("Ctrl-D", " later")] if self._reason else []
-        for key, label in hints:
+        for key, label in [("Enter", " answers")] if selected else hints:
             if fragment_list_width([*parts, ("", f"  {key}{label}  ")]) <= width:
                 parts += [("", "  "), ("bold", key), ("", label)]
         return [*parts, ("", "  ")]
@@ -119,12 +120,12 @@ def ask_yes(yes: str = "yes", no: str = "no") -> bool:
     line = ChoiceLine(choices, default=choices[1])
     with set_aside_typed() as typed:
         try:
-            while (answer := line.ask()).lower() not in (*_YES, *_NO):
+            while (answer := line.ask()) not in (YES.answer, NO.answer):
                 if typed and typed[-1].key not in ("c-m", "c-j"):
                     typed += as_keys(f"{answer}\n")
         except EOFError:
             return False
-    return answer.lower() in _YES
+    return answer == YES.answer
 
 
 @contextmanager
@@ -151,17 +152,6 @@ def as_keys(text: str) -> list[KeyPress]:
     from prompt_toolkit.keys import Keys
 
     return [KeyPress(Keys.ControlM if char == "\n" else char) for char in text]
-
-
-def _decide(answer: str, event: Any) -> None:
-    event.current_buffer.text = answer
-    event.current_buffer.validate_and_handle()
-
-
-def _start_word(event: Any) -> None:
-    first, second = event.key_sequence
-    event.current_buffer.insert_text(first.data)
-    event.key_processor.feed(second, first=True)
 
 
 def _start_reason(event: Any) -> None:

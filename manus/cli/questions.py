@@ -135,7 +135,7 @@ async def ask_for_more_steps(screen: Screen, steps: int) -> bool:
         answer = await ChoiceLine((more, NO), default=more).ask_async()
     except EOFError:
         return False
-    return answer.lower() in ("y", YES.answer)
+    return answer == YES.answer
 
 
 async def ask_all(
@@ -195,7 +195,7 @@ async def _ask_by_keys(screen: Screen, question: Mapping[str, Any]) -> str:
     reason = "changes" if question["kind"] == "plan" else "reason"
     while True:
         answer = await ChoiceLine(choices, reason=reason).ask_async()
-        if answer.lower() not in ("e", EDIT.answer):
+        if answer != EDIT.answer:
             return answer
         try:
             answer = await edit(draft, screen)

@@ -33,6 +33,7 @@ async def ask_about_held_files(session: Session) -> None:
         return
     texts = {name: await asyncio.to_thread(_read, copy) for name, copy in files.items()}
     answer = problem = ""
+    number = 0
     while answer not in ("once", "no"):
         text = prompts.held_files(texts, problem)
         question = hitl_question(
@@ -44,7 +45,8 @@ async def ask_about_held_files(session: Session) -> None:
             call="",
             subject=text,
         )
-        answer, problem = read_answer(ask_person(session, question), _NAME, scopes=())
+        answer, problem = read_answer(ask_person(session, question, number), _NAME, scopes=())
+        number += 1
     if answer == "once":
         await asyncio.to_thread(_bring_back, session, files)
     await asyncio.to_thread(note_asked, session.workspace.records)

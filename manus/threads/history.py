@@ -7,7 +7,7 @@ at each checkpoint would take time quadratic in the number of steps.
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -27,6 +27,8 @@ ROOT = ""
 CONTINUES = "continues"
 """Metadata key of a checkpoint written by the undo of a rewind: ids of the checkpoints of which it
 is a copy, newest last. Whatever their tasks have started continues."""
+ANSWERS = "answers"
+"""Key of a question: how many answers its task had before."""
 COMPACTED = "compacted"
 """Metadata key of the checkpoint kept by `manus threads --compact`, which has all values."""
 
@@ -177,14 +179,22 @@ def _order_supersteps(by_id: dict[str, CheckpointTuple], newest: str) -> list[Su
 
 def is_waiting(writes: Iterable[tuple[str, str, Any]]) -> bool:
     """Return whether one of the writes is a question without an answer."""
-    interrupted = set()
-    resumed = set()
-    for task, channel, _ in writes:
+    interrupts: dict[str, Any] = {}
+    answers: dict[str, int] = {}
+    for task, channel, value in writes:
         if channel == INTERRUPT:
-            interrupted.add(task)
+            interrupts[task] = value
         elif channel == RESUME:
-            resumed.add(task)
-    return bool(interrupted - resumed)
+            answers[task] = len(value) if isinstance(value, list) else 1
+    return any(
+        _earlier_answers(value) >= answers.get(task, 0) for task, value in interrupts.items()
+    )
+
+
+def _earlier_answers(interrupts: Any) -> int:
+    """Return how many answers a task had when it asked its newest question."""
+    question = getattr(interrupts[-1], "value", None) if interrupts else None
+    return int(question.get(ANSWERS, 0)) if isinstance(question, Mapping) else 0
 
 
 def checkpoint_time(checkpoint: CheckpointTuple) -> datetime:

@@ -177,7 +177,7 @@ def test_a_message_during_a_plan_stays_below_it(
         terminal.expect_last("> ")
         terminal.type("/plan do it\r")
         terminal.expect_last("Ctrl-D later")
-        terminal.type("y")
+        terminal.type("y\r")
         server.wait_for(2)
         terminal.expect(HINT)
         terminal.type("in Celsius\r")

@@ -71,7 +71,7 @@ def test_own_commands_are_files(manus: Program, server: ScriptedServer) -> None:
     server.script(text("Other."))
     with manus.terminal("--workspace", "project") as terminal:
         terminal.expect("n no")
-        terminal.type("n")
+        terminal.type("n\r")
         terminal.expect_last("> ")
         ask(terminal, "/fix 1", "Other.")
     assert user_messages(server) == ["Not this one.\n\n1"]

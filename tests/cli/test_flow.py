@@ -87,7 +87,7 @@ def test_a_plan_is_changed_at_the_terminal(manus: Program, server: ScriptedServe
     server.when(is_summary, text("Looked."))
     with manus.terminal("flow", "--approve-plan", "Cross it.") as terminal:
         terminal.expect_last("Tab changes  Ctrl-D later")
-        terminal.type("e")
+        terminal.type("e\r")
         terminal.expect_last("» look\nleap")
         terminal.type("\x7f" * 5 + "ed\r")
         assert terminal.wait() == 0, terminal.text

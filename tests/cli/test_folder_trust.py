@@ -46,8 +46,8 @@ def test_a_person_is_asked_once(
         server.when(is_summary, text("Done."))
     words = (command, "--workspace", "workspace", "Read the notes.")
     with project.terminal(*words) as terminal:
-        terminal.expect_last("y yes  n no")
-        terminal.type(answer)
+        terminal.expect_last("y yes  n no  Enter answers")
+        terminal.type(f"{answer}\r")
         assert terminal.wait() == 0
     assert is_sent(internet) is trusted
     server.always(text("Done."))
@@ -61,8 +61,8 @@ def test_a_conversation_asks_at_its_start(
 ) -> None:
     server.script(READ, SEND, text("Done."))
     with project.terminal("chat", "--workspace", "workspace") as terminal:
-        terminal.expect_last("y yes  n no")
-        terminal.type("y")
+        terminal.expect_last("y yes  n no  Enter answers")
+        terminal.type("y\r")
         terminal.expect_last("> ")
         terminal.type("Read the notes.\r")
         terminal.expect("Finished")
@@ -83,8 +83,8 @@ def test_text_typed_during_the_start_is_the_request_and_no_answer(
         (project.home / "AGENTS.md").write_text("Be brief.")
     with project.terminal("chat", *options) as terminal:
         terminal.type(f"yes, read the notes{end}")
-        terminal.expect_last("y yes  n no")
-        terminal.type("n")
+        terminal.expect_last("y yes  n no  Enter answers")
+        terminal.type("n\r")
         terminal.expect("> yes, read the notes")
         terminal.type("\r" if not end else "")
         terminal.expect("Finished")
@@ -99,10 +99,10 @@ def test_a_line_that_a_question_interrupts_is_still_the_request(
     server.script(text("Read."))
     with project.terminal("chat", "--workspace", "workspace") as terminal:
         terminal.type("read the no")
-        terminal.expect_last("y yes  n no")
+        terminal.expect_last("y yes  n no  Enter answers")
         terminal.type("tes, please\r")
         terminal.expect("» tes, please\n  y yes  n no")
-        terminal.type("y")
+        terminal.type("y\r")
         terminal.expect("Finished")
     assert server.requests[0].messages[-2]["content"] == "read the notes, please"
 

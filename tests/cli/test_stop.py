@@ -170,7 +170,7 @@ def test_a_run_out_of_steps_is_resumed(manus: Program, server: ScriptedServer) -
 def test_at_the_prompt_it_asks_for_more_steps(manus: Program, server: ScriptedServer) -> None:
     server.script(call("bash", command="echo 1"), text("Done."))
     with manus.terminal("run", "--thread", "t", "--max-steps", "1", "do") as terminal:
-        terminal.expect_last("  y 1 more step  n no")
+        terminal.expect_last("  y 1 more step  n no  Enter answers")
         terminal.type("\r")
         assert terminal.wait() == 0
     assert "agent: Done." in manus("show", "t").out

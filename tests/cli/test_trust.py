@@ -80,7 +80,7 @@ def test_at_a_terminal_a_person_is_asked_once(
     cloned: Program, server: ScriptedServer, answer: str
 ) -> None:
     with cloned.terminal("threads") as terminal:
-        terminal.expect_last("y yes  n no")
+        terminal.expect_last("y yes  n no  Enter answers")
         assert "base_url" in terminal.text
         terminal.type(f"{answer}\r")
         terminal.wait()

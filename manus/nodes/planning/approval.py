@@ -18,6 +18,7 @@ from manus.state.errors import PlanError
 from manus.state.plan import Plan, format_plan
 from manus.state.plan_changes import change_step, merge_edit
 from manus.state.text import read_json
+from manus.threads.history import ANSWERS
 
 Kind = Literal["approve", "edit", "reject", "cancel"]
 
@@ -48,18 +49,20 @@ def ask_for_approval(plan: Plan, active_run: ActiveRun) -> Decision:
     question = prompts.approve(text)
     subject = prompts.approve_subject(text)
     allowed = ["approve", "edit", "reject"]
+    number = 0
     while True:
         try:
             request = hitl_question(
                 "plan", "plan", plan, question, allowed, plan=plan, subject=subject
             )
-            answer = interrupt(request)
+            answer = interrupt({**request, ANSWERS: number})
         except GraphBubbleUp:
             active_run.session.waiting = True
             raise
         try:
             return read_decision(answer, plan)
         except PlanError as error:
+            number += 1
             question = f"{error}\n\n{prompts.approve(text)}"
             subject = f"{error}\n\n{prompts.approve_subject(text)}"
 
