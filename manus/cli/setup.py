@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import tomllib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from manus.cli.local_server import find_local_servers
 from manus.cli.model_check import ModelList, join_names, list_models
 from manus.cli.notes import print_note
 from manus.cli.questions import ask_text
-from manus.config.model_settings import ModelSettings
+from manus.config.model_settings import ENDPOINT, ModelSettings, shown_address, split_spec
 from manus.config.provider_table import DEFAULT_PROVIDER, PROVIDERS
 from manus.config.settings import user_file
 from manus.prompts.formatting import flat
@@ -36,6 +37,8 @@ class ModelSource:
     """Environment variable for the API key; empty if none is needed."""
     address: str = ""
     models: tuple[str, ...] = ()
+    endpoint: Mapping[str, str] | None = None
+    """Stored address and key, which stay; None to ask for them."""
 
 
 _HOSTED = tuple(
@@ -48,10 +51,13 @@ _OTHER = ModelSource("another OpenAI-compatible server", key="MANUS_API_KEY")
 
 def ask_settings() -> dict[str, Any]:
     """Ask the questions and return settings; raise EOFError if the user leaves."""
-    choices = [*_HOSTED, _OTHER]
-    for server in reversed(list(find_local_servers())):
+    configured = _read_configured()
+    choices = [configured] if configured else []
+    for server in find_local_servers():
         title = f"{server.title} on this machine"
-        choices.insert(0, ModelSource(title, address=server.address, models=server.models))
+        if configured is None or server.address != configured.address:
+            choices.append(ModelSource(title, address=server.address, models=server.models))
+    choices += [*_HOSTED, _OTHER]
     _say("Which model should be used? (All others: docs/models.md)")
     for number, choice in enumerate(choices, 1):
         _say(f"  {number}  {choice.title}{_note(choice)}")
@@ -69,6 +75,27 @@ def ask_settings() -> dict[str, Any]:
     return values
 
 
+def _read_configured() -> ModelSource | None:
+    """Return what the user's own settings use; None without a model."""
+    try:
+        stored = tomllib.loads(user_file().read_text("utf-8"))
+    except (OSError, ValueError):  # storing the answers reports it
+        return None
+    if not isinstance(stored.get("model"), str):
+        return None
+    provider, name = split_spec(stored["model"])
+    endpoint = {key: str(stored[key]) for key in ENDPOINT if key in stored}
+    address = endpoint.get("base_url", "")
+    server = f" at {shown_address(address)}" if address else ""
+    return ModelSource(
+        f"{name}{server} (as configured)",
+        "" if provider == DEFAULT_PROVIDER else provider,
+        name,
+        address=address,
+        endpoint=endpoint,
+    )
+
+
 def _ask_endpoint(choice: ModelSource) -> tuple[dict[str, Any], Sequence[str]]:
     """Return the address and key, and the models of the server; ask again if it refuses them."""
     address = choice.address
@@ -78,8 +105,11 @@ def _ask_endpoint(choice: ModelSource) -> tuple[dict[str, Any], Sequence[str]]:
             address = _ask_address(address)
         if address:
             values["base_url"] = address
-        # without a key of its own, that of another server would be sent there
-        values |= _ask_key(choice) if choice.key else {"api_key": "none"}
+        if choice.endpoint is not None:
+            values |= choice.endpoint
+        else:
+            # without a key of its own, that of another server would be sent there
+            values |= _ask_key(choice) if choice.key else {"api_key": "none"}
         models = ModelList(choice.models) if choice.models else _list_models(choice, values)
         if not models.problem:
             return values, models.names

@@ -69,6 +69,9 @@ class Context(BaseModel, frozen=True, extra="forbid"):
         description="For a run from an earlier checkpoint: whether to restore the workspace's "
         "files as they were then; files that others have changed since are kept",
     )
+    compact: bool = Field(
+        default=False, description="Whether notes replace the older turns before the first step"
+    )
     budget: Budget = Field(default_factory=lambda: Budget(), description="Upper limits of the run")
 
 

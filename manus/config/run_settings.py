@@ -82,6 +82,7 @@ class RunSettings:
     egress: EgressSettings
     sandbox: SandboxSettings
     compaction: ContextSettings
+    compact: bool
     secrets: Mapping[str, SecretSettings]
     mcp: Mapping[str, McpServer]
     hooks: tuple[HookSettings, ...]
@@ -148,6 +149,7 @@ def resolve_settings(
         egress=settings.egress,
         sandbox=settings.sandbox,
         compaction=settings.context,
+        compact=context.compact,
         secrets=settings.secrets,
         mcp=settings.mcp,
         hooks=settings.hooks,

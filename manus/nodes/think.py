@@ -68,7 +68,8 @@ async def think(
     repairs = [] if messages is stored else replacement_writes(stored, messages)
     await report_lost_calls(active_run.session, {**state, "messages": messages})
     visible = without_closings(messages)
-    history = ThreadHistory(visible, state.get("compaction"), run["request_id"])
+    is_tight = run["step"] == 1 and active_run.settings.compact
+    history = ThreadHistory(visible, state.get("compaction"), run["request_id"], is_tight)
     notes = await build_notes(state, active_run, run, visible)
     try:
         answer = await _ask(state, runtime, active_run, run, history, environment, notes)

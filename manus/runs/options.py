@@ -47,6 +47,7 @@ class RunOptions:
     chat: bool = False
     """Whether the run is part of a conversation, which prints the workspace itself."""
     last: bool = False
+    compact: bool = False
     interactive: bool | None = None
     """Whether a person can answer questions. None: if stdin is a terminal."""
     queue: bool = False
@@ -62,7 +63,7 @@ class RunOptions:
         return self.output_format or ("json" if self.json else "text")
 
 
-_NOT_STORED = frozenset({"interactive", "record", "workspace"})
+_NOT_STORED = frozenset({"compact", "interactive", "record", "workspace"})
 """Options that a resumed run does not restore from its thread's checkpoints."""
 
 

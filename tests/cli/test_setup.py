@@ -70,8 +70,8 @@ def test_a_server_on_this_machine_is_offered_in_one_key(
     bare.environment["OLLAMA_HOST"] = server.base_url.removesuffix("/v1")
     with bare.terminal() as terminal:
         terminal.type("say hello")
-        terminal.expect_last("  y tiny (Ollama)  n no")
-        terminal.type("y")
+        terminal.expect_last("  y tiny (Ollama)  n no  Enter answers")
+        terminal.type("y\r")
         terminal.expect_last("> say hello")
         terminal.type("\r")
         terminal.expect("Finished")
@@ -102,13 +102,24 @@ def test_local_takes_the_server_of_this_machine(bare: Program, server: ScriptedS
 def test_a_key_is_stored_and_other_settings_stay(bare: Program, server: ScriptedServer) -> None:
     file = set_before(bare, '# mine\nmax_steps = 7\nmodel = "old"\n\n[approve]\nallow = ["bash"]\n')
     server.script(*READY)
-    answers = {"Number [1]:": "4", "Address:": server.base_url, "yourself):": "sk-secret"}
+    answers = {"Number [1]:": "5", "Address:": server.base_url, "yourself):": "sk-secret"}
     answers |= {"Model [scripted]:": "", "workspace]:": "", "[auto]:": ""}
     assert "sk-secret" not in choose(bare, answers)
     assert server.looks[0].headers["authorization"] == "Bearer sk-secret"
     model = {"model": "scripted", "base_url": server.base_url, "api_key": "sk-secret"}
     assert kept(bare) == {"max_steps": 7, **model, "approve": {"allow": ["bash"], "mode": "auto"}}
     assert file.read_text().startswith("# mine\n")
+
+
+def test_what_is_configured_is_offered_first(bare: Program, server: ScriptedServer) -> None:
+    stored = {"model": "scripted", "base_url": server.base_url, "api_key": "sk-secret"}
+    set_before(bare, "".join(f'{name} = "{value}"\n' for name, value in stored.items()))
+    server.models = ["other", "scripted"]
+    server.script(*READY)
+    answers = {"Number [1]:": "", "Model [scripted]:": "other", "workspace]:": "", "[auto]:": ""}
+    assert f"1  scripted at {server.base_url} (as configured)" in choose(bare, answers)
+    assert server.looks[0].headers["authorization"] == "Bearer sk-secret"
+    assert kept(bare) == {**stored, "model": "other", "approve": {"mode": "auto"}}
 
 
 def test_a_mistake_is_reported_where_it_is_made(bare: Program, server: ScriptedServer) -> None:
@@ -118,7 +129,7 @@ def test_a_mistake_is_reported_where_it_is_made(bare: Program, server: ScriptedS
             ("Number [1]:", "4\r"),
             ("Address:", "http://127.0.0.1:9/v1\r"),
             ("yourself):", "\r"),
-            ("y try again  n keep it", "y"),
+            ("y try again  n keep it", "y\r"),
             ("Address [http://127.0.0.1:9/v1]:", f"{server.base_url}\r"),
             ("yourself):", "\r"),
             ("Model [scripted]:", "\r"),

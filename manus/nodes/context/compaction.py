@@ -67,6 +67,8 @@ class ThreadHistory:
     """State of the compaction so far."""
     request_id: str
     """Id of the message with the run's request."""
+    is_tight: bool = False
+    """Whether all turns but the newest are replaced by notes."""
     can_recall: bool = True
     """Whether the reader of the notes has the `recall` tool."""
     writes: list[Any] = field(default_factory=list)
@@ -82,6 +84,7 @@ async def fit_history(
     are replaced by notes; with `tight`, all turns but the newest.
     """
     rendered = await active_run.rendered_history.render(history.messages, window)
+    tight = tight or history.is_tight
     limit = compaction_limit(active_run.settings.compaction.compact_at, history.compaction, window)
     if not tight and next_size(rendered, history.compaction, window) < limit:
         return rendered
