@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 _COMMANDS = {
     "new": "start a new thread",
     "threads": "pick the thread to go on with (with an option: as `manus threads`)",
+    "rename": "TITLE: give the thread another title",
     "resume": "[THREAD] resume this thread, or switch to another",
     "model": "[NAME] pick or name the model",
     "profile": "[NAME] pick or name the agent profile",
@@ -53,6 +54,7 @@ _COMMANDS = {
     "withdraw": "[ID] withdraw the newest message that the agent has not read",
     "report": "[FILE] write the thread as an HTML page",
     "show": "show the history of the thread",
+    "compact": "replace the older turns by notes, before your next request",
     "cost": "show the tokens and cost of the thread",
     "undo": "take back the last request: messages, plan and files",
     "history": "list the steps of the thread and the files that each has changed",
@@ -69,6 +71,7 @@ _OTHER_INPUT = {
 }
 _ON_THREAD = ("show", "report", "history")
 """Commands of `manus` that get the current thread as argument."""
+_EMPTY = "This conversation is empty so far."
 _ATTACHED = re.compile(r"\n\n<(?:file|earlier|undone)\b")
 _EARLIER = "<earlier>"
 _STOP_EXIT_CODES = (128 + signal.SIGTERM, 128 + signal.SIGHUP)
@@ -95,7 +98,7 @@ class Conversation:
         if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
             signal.signal(signal.SIGINT, signal.default_int_handler)
         if thread is not None:
-            self._run_safely(self._switch_to, thread)
+            self._run_safely(self._continue, thread)
         from manus.cli.completion import ChatCompleter
 
         pastes = FoldedPastes()
@@ -199,6 +202,7 @@ class Conversation:
         request = Request("\n\n".join([text, *self._notes]), typed or text, is_tainted)
         self._run(start_run, kind, args, request, read_settings())
         self._notes.clear()
+        self._args.compact = False
 
     def _run(self, work: Callable[..., int], *arguments: Any) -> None:
         code = work(*arguments)
@@ -218,7 +222,7 @@ class Conversation:
         """Run a command of `manus`, on this thread if it takes one."""
         if name == "report" or (name in _ON_THREAD and not words):
             if self._stored_thread() is None:
-                self._screen.paragraph("This conversation is empty so far.")
+                self._screen.paragraph(_EMPTY)
                 return
             words = (self._thread, *words, *["--open"] * (name == "report" and has_desktop()))
         root = click.get_current_context().find_root().command
@@ -283,6 +287,14 @@ class Conversation:
         elif thread := pick_thread(self._thread):
             self._switch_to(thread)
 
+    def _on_rename(self, title: str) -> None:
+        from manus.threads.thread_list import rename_thread
+
+        if self._stored_thread() is None:
+            self._screen.paragraph(_EMPTY, "dim")
+        else:
+            with_store(lambda store: rename_thread(store, self._thread, title))
+
     def _on_resume(self, thread: str) -> None:
         if thread:
             self._switch_to(thread)
@@ -293,6 +305,14 @@ class Conversation:
             self._run(resume_thread, self._args, self._thread)
         elif not thread:
             self._screen.paragraph("Nothing to resume: the last request is finished.")
+
+    def _continue(self, thread: str) -> None:
+        """Continue a thread; ask which one if the newest thread is of another folder."""
+        from manus.cli.pickers import pick_newest
+
+        selected = pick_newest(self._workspace) if thread == NEWEST else thread
+        if selected is not None:
+            self._switch_to(selected)
 
     def _switch_to(self, thread: str) -> None:
         """Make another thread the current one, and show its state."""
@@ -337,6 +357,11 @@ class Conversation:
         message = with_store(take_back)
         text = "There are no unread messages." if message is None else f"Withdrawn: {message.text}"
         self._screen.paragraph(text, "dim")
+
+    def _on_compact(self, _: str) -> None:
+        self._args.compact = self._stored_thread() is not None
+        text = "The notes are written before your next request."
+        self._screen.paragraph(text if self._args.compact else _EMPTY, "dim")
 
     def _on_cost(self, _: str) -> None:
         from manus.prompts.formatting import count, in_words

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from manus.cli.model_check import list_models
@@ -13,8 +14,9 @@ from manus.cli.picker import Picker, Row
 from manus.cli.settings import read_settings, with_store
 from manus.config.model_settings import ModelSettings, split_spec
 from manus.config.provider_table import DEFAULT_MODEL, DEFAULT_PROVIDER
-from manus.prompts.formatting import span
+from manus.prompts.formatting import fit, span
 from manus.state.errors import StorageError, UsageError
+from manus.threads.thread_id import NEWEST
 
 if TYPE_CHECKING:
     from manus.config.settings import Settings
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
     from manus.threads.thread_list import Thread
 
 _MAX_THREADS = 50
+_MAX_FOLDER = 14
+"""Columns of a folder's name."""
 
 
 def pick_model(current: str | None) -> str | None:
@@ -86,15 +90,34 @@ def pick_profile(current: str | None) -> str | None:
 def pick_thread(current: str) -> str | None:
     """Ask for one of the newest threads; return None for none. Blocking."""
     threads = with_store(_read_threads)
-    now = datetime.now(UTC)
-    rows = []
-    for thread in threads:
-        age = span(max((now - thread.updated).total_seconds(), 0))
-        label = f"{age:>11}  {thread.status:<12}  {thread.request}"
-        rows.append(Row(thread.thread_id, label))
-    if not rows:
+    if not threads:
         print_note("There are no threads yet.")
         return None
+    return _pick_thread(threads, current)
+
+
+def pick_newest(workspace: str) -> str | None:
+    """Return the newest thread, or ask for one if that works in another folder. Blocking.
+
+    Return None if the user leaves the list.
+    """
+    threads = with_store(_read_threads)
+    if len(threads) < 2 or threads[0].workspace == workspace:
+        return NEWEST
+    here = [thread for thread in threads if thread.workspace == workspace]
+    return _pick_thread(threads, (here or threads)[0].thread_id)
+
+
+def _pick_thread(threads: Sequence[Thread], current: str) -> str | None:
+    names = [Path(thread.workspace or "").name for thread in threads]
+    width = min(max(map(len, names)), _MAX_FOLDER) if len(set(names)) > 1 else 0
+    now = datetime.now(UTC)
+    rows = []
+    for thread, name in zip(threads, names, strict=True):
+        age = span(max((now - thread.updated).total_seconds(), 0))
+        folder = f"{fit(name, width):<{width}}  " if width else ""
+        label = f"{age:>11}  {thread.status:<12}  {folder}{thread.request}"
+        rows.append(Row(thread.thread_id, label))
     return Picker(rows, current=current).ask()
 
 

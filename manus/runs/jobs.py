@@ -26,10 +26,7 @@ from manus.runs.options import RunOptions, stored_options
 from manus.runs.output_schema import read_schema
 from manus.state.errors import UsageError
 from manus.threads.base import Store
-from manus.threads.thread_list import Thread, get_thread, read_thread, thread_config
-
-REQUEST_EXCERPT = 100
-"""Characters of the request stored in each checkpoint, for the list of threads."""
+from manus.threads.thread_list import MAX_TITLE, Thread, get_thread, read_thread, thread_config
 
 
 def _now() -> str:
@@ -46,7 +43,7 @@ class Job:
     profile: str
     context: Context
     request: str
-    """The first request of the thread, as text; may be empty."""
+    """The title of the thread, or its first request as text; may be empty."""
     graph: Any
     """Compiled graph with the open store as its checkpointer."""
     graph_input: Any
@@ -80,7 +77,7 @@ class Job:
             "graph": self.kind,
             "profile": self.profile,
             "workspace": self.context.workspace,
-            "request": self.request[:REQUEST_EXCERPT],
+            "request": self.request[:MAX_TITLE],
             "started": self.started,
             "chosen": options,
         }

@@ -125,6 +125,10 @@ class Store(BaseCheckpointSaver[Any]):
         """Return the workspaces of a thread, newest first; damaged checkpoints have none."""
         raise NotImplementedError
 
+    async def write_title(self, thread_id: str, title: str) -> None:
+        """Store the title of a thread with its checkpoints."""
+        raise NotImplementedError
+
     async def keep_only(self, thread_id: str, checkpoint_id: str) -> None:
         """Delete all checkpoints of a thread except this one of the main graph."""
         raise NotImplementedError

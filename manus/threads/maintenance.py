@@ -39,6 +39,11 @@ _SIZES = """
         FROM writes WHERE thread_id IN (SELECT value FROM json_each(:threads))
     ) GROUP BY thread_id, checkpoint_ns
 """
+_WRITE_TITLE = """
+    UPDATE checkpoints
+    SET metadata = CAST(json_set(CAST(metadata AS TEXT), '$.request', ?) AS BLOB)
+    WHERE thread_id = ? AND checkpoint_ns = '' AND json_valid(CAST(metadata AS TEXT))
+"""
 _WORKSPACES = """
     SELECT json_extract(CAST(metadata AS TEXT), '$.workspace') AS workspace FROM checkpoints
     WHERE thread_id = ? AND checkpoint_ns = '' AND json_valid(CAST(metadata AS TEXT))
@@ -88,6 +93,11 @@ def measure(cursor: sqlite3.Cursor, thread_ids: Sequence[str]) -> dict[str, Stor
         if not namespace:
             threads[thread_id].newest = newest
     return threads
+
+
+def write_title(cursor: sqlite3.Cursor, thread_id: str, title: str) -> None:
+    """Store the title of a thread in the metadata of its checkpoints."""
+    cursor.execute(_WRITE_TITLE, (title, thread_id))
 
 
 def read_workspaces(cursor: sqlite3.Cursor, thread_id: str) -> list[str]:

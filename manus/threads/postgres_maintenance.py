@@ -85,6 +85,10 @@ TOTAL_SIZE: LiteralString = """
     WHERE relkind = 'r' AND pg_table_is_visible(oid)
         AND (relname LIKE 'checkpoint%%' OR relname LIKE 'manus\\_%%')
 """
+WRITE_TITLE: LiteralString = """
+    UPDATE checkpoints SET metadata = jsonb_set(metadata, '{request}', to_jsonb(%s::text))
+    WHERE thread_id = %s AND checkpoint_ns = ''
+"""
 WORKSPACES: LiteralString = """
     SELECT metadata->>'workspace' AS workspace FROM checkpoints
     WHERE thread_id = %s AND checkpoint_ns = '' AND metadata->>'workspace' IS NOT NULL

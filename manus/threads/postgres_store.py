@@ -186,6 +186,10 @@ class PostgresStore(FencedSaver, Store):
         rows = await self._rows(maintenance.WORKSPACES, (thread_id,))
         return [str(row["workspace"]) for row in rows]
 
+    async def write_title(self, thread_id: str, title: str) -> None:
+        """As in the base class."""
+        await self._execute((maintenance.WRITE_TITLE,), (title, thread_id))
+
     async def keep_only(self, thread_id: str, checkpoint_id: str) -> None:
         """As in the base class."""
         values = {"thread": thread_id, "checkpoint": checkpoint_id}

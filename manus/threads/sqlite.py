@@ -306,6 +306,12 @@ class SqliteStore(SqliteSaver, Store):
             return maintenance.read_workspaces(cursor, thread_id)
 
     @_run_in_store_thread
+    def write_title(self, thread_id: str, title: str) -> None:
+        """As in the base class."""
+        with self.cursor() as cursor:
+            maintenance.write_title(cursor, thread_id, title)
+
+    @_run_in_store_thread
     def keep_only(self, thread_id: str, checkpoint_id: str) -> None:
         """As in the base class."""
         with self.cursor() as cursor:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from manus.state.endings import DAMAGED, RUNNING, UNFINISHED, WAITING, get_ending
 from manus.state.errors import StorageError, ThreadBusyError, UsageError
+from manus.state.text import one_line
 from manus.threads.base import read_id_time
 from manus.threads.history import COMPACTED, checkpoint_time, is_waiting
 from manus.threads.thread_id import MAX_THREADS, NEWEST
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
     from manus.threads.base import Store
 
+MAX_TITLE = 100
+"""Characters of the title of a thread."""
 _MIN_PREFIX = 4
 _BATCH = 100
 _GENERATED_ID = re.compile("[0-9a-f]{10}")
@@ -37,6 +40,7 @@ class Thread:
     options: dict[str, Any]
     """Context fields set by command-line options; settings apply to all others."""
     request: str
+    """Its title: the start of the first request, unless it was renamed."""
     steps: int
     status: str
     """Label of how its last run ended, or `waiting`, or `unfinished`."""
@@ -124,6 +128,20 @@ async def get_thread(store: Store, prefix: str) -> Thread:
     thread = await read_thread(store, await find_thread(store, prefix))
     assert thread is not None
     return thread
+
+
+async def rename_thread(store: Store, thread_id: str, title: str) -> None:
+    """Give a thread a title in place of its first request.
+
+    Raises:
+        UsageError: the title is empty.
+        ThreadBusyError: a run is working on it.
+    """
+    title = one_line(title, MAX_TITLE)
+    if not title:
+        raise UsageError("The title is empty; write what the thread is about.")
+    async with store.hold(thread_id):
+        await store.write_title(thread_id, title)
 
 
 async def find_thread(store: Store, prefix: str, *, or_new: bool = False) -> str:

@@ -51,3 +51,65 @@ def test_a_model_is_picked_from_the_list_of_the_server(
         assert terminal.wait() == 0
     assert {request.body["model"] for request in server.requests} == {"tiny"}
     assert "use_tool" not in server.requests[-1].tool_names
+
+
+def test_continuing_asks_if_the_newest_thread_is_of_another_folder(
+    manus: Program, server: ScriptedServer
+) -> None:
+    server.script(text("Swept."), text("Washed."), text("Again."))
+    manus("run", "sweep the hall")
+    manus("run", "--workspace", "garage", "wash the car")
+    with manus.terminal("-c") as terminal:
+        terminal.expect_last(f"2 of 2, {LIST}")
+        assert "  garage " in terminal.text
+        terminal.type("\r")  # the newest thread of this folder
+        terminal.expect("> sweep the hall")
+        terminal.expect_last("> ")
+        ask(terminal, "again", "Again.")
+        terminal.type("\x04")
+        assert terminal.wait() == 0
+    with manus.terminal("-c") as terminal:
+        terminal.expect("> again")
+        terminal.expect_last("> ")
+        terminal.type("\x04")
+        assert terminal.wait() == 0
+    assert "Esc leaves" not in terminal.text
+
+
+def test_a_title_stays_after_a_run_and_an_undo(manus: Program, server: ScriptedServer) -> None:
+    server.script(*map(text, ("Swept.", "Again.", "Washed.")))
+    with manus.terminal() as terminal:
+        ask(terminal, "/rename House", "This conversation is empty so far.")
+        ask(terminal, "sweep the hall", "Swept.")
+        ask(terminal, "/rename  the   house", "> /rename")
+        ask(terminal, "again", "Again.")
+        ask(terminal, "/undo", "step 1")
+        ask(terminal, "wash the car", "Washed.")
+        terminal.type("\x04")
+        assert terminal.wait() == 0
+    [thread] = manus("threads", "--json").json
+    assert thread["request"] == "the house"
+    assert manus("threads", "--rename", thread["thread_id"], "A car").code == 0
+    assert manus("threads", "--json").json[0]["request"] == "A car"
+    refused = manus("threads", "--rename", thread["thread_id"], " ")
+    assert (refused.code, "The title is empty" in refused.err) == (2, True)
+
+
+def test_a_conversation_is_compacted_on_demand(manus: Program, server: ScriptedServer) -> None:
+    server.script(text("Swept."), text("Washed."), text("Fed."))
+    server.when(
+        lambda request: "You keep the notes" in str(request.messages[0]), text("## Done\n- Swept")
+    )
+    with manus.terminal() as terminal:
+        ask(terminal, "/compact", "This conversation is empty so far.")
+        ask(terminal, "sweep the hall", "Swept.")
+        ask(terminal, "wash the car", "Washed.")
+        ask(terminal, "/compact", "The notes are written before your next request.")
+        ask(terminal, "feed the cat", "Fed.")
+        terminal.type("\x04")
+        assert terminal.wait() == 0
+    last = str(server.requests[-1].messages)
+    assert "- Swept" in last
+    assert "Swept.'" not in last
+    first, _notes, *others = user_messages(server)
+    assert (first, others) == ("sweep the hall", ["wash the car", "feed the cat"])

@@ -37,6 +37,9 @@ _MAX_NAMES = 8
     help="Delete this thread with its records and snapshots; the workspace stays.",
 )
 @click.option(
+    "--rename", metavar="ID TITLE", type=(thread_id, str), help="Give this thread another title."
+)
+@click.option(
     "--cancel",
     metavar="ID",
     type=thread_id,
@@ -55,13 +58,14 @@ _MAX_NAMES = 8
 def threads(
     limit: int,
     delete: tuple[str, ...],
+    rename: tuple[str, str] | None,
     cancel: tuple[str, ...],
     prune: timedelta | None,
     compact: bool,
     dry_run: bool,
     json: bool,
 ) -> int:
-    """List threads, newest first; delete, prune or compact them.
+    """List threads, newest first; rename, delete, prune or compact them.
 
     A compacted thread keeps its conversation and can be continued, but its earlier steps are no
     longer available to `history` and `rewind`.
@@ -76,6 +80,9 @@ def threads(
     settings = read_settings()
     if cancel:
         cancel_runs(settings, cancel)
+    if rename is not None:
+        thread, title = rename
+        with_store(lambda store: _rename(store, thread, title), settings)
     if delete:
         with_store(lambda store: _delete(store, delete), settings)
     elif prune is not None:
@@ -83,7 +90,7 @@ def threads(
         with_store(lambda store: _prune(store, age, dry_run=dry_run), settings)
     elif compact:
         with_store(lambda store: _compact(store, dry_run=dry_run), settings)
-    elif not cancel:
+    elif not (cancel or rename):
         with_store(lambda store: _list(store, settings, limit, as_json=json), settings)
     return 0
 
@@ -162,6 +169,12 @@ async def _delete(store: Store, ids: Sequence[str]) -> None:
             await delete_thread(store, found_id, kept)
         print_note(f"Deleted the thread {found_id}.")
     await store.reclaim_space()
+
+
+async def _rename(store: Store, prefix: str, title: str) -> None:
+    from manus.threads.thread_list import find_thread, rename_thread
+
+    await rename_thread(store, await find_thread(store, prefix), title)
 
 
 async def _prune(store: Store, age: timedelta, *, dry_run: bool) -> None:

@@ -51,6 +51,7 @@ from manus.threads.thread_list import (
     is_being_worked_on,
     read_thread,
     read_threads,
+    rename_thread,
 )
 from manus.workspace.text_files import image_type, read_file
 from manus.workspace.workspace import Workspace
@@ -74,6 +75,8 @@ class PageBackend:
         self._decoded = DecodedValues()
         """Decoded values of the last shown thread, whose page is reread at each change."""
         self._decoded_thread = ""
+        self._renamed = 0
+        """How many threads were renamed."""
         self._untrusted: set[Path] = set()
         """Folders whose question of trust was not answered with yes; it is not asked again."""
 
@@ -86,19 +89,28 @@ class PageBackend:
         live = (running, jobs.waits(thread), jobs.problems.get(thread), jobs.starting.get(thread))
         trust = await self._trust_question(thread)
         inbox = [(item.id, item.reader) for item in await messages.read_inbox(self._store, thread)]
-        content = fingerprint, live, trust, inbox, await self._store.recent(_MAX_LISTED)
+        content = (
+            fingerprint,
+            live,
+            self._renamed,
+            trust,
+            inbox,
+            await self._store.recent(_MAX_LISTED),
+        )
         return hashlib.sha256(repr(content).encode()).hexdigest()[:24]
 
     async def page(self, thread: str, version: str, window: int) -> tuple[str, str]:
         """Return the chat page of a thread with its newest steps, and its security policy."""
         state, questions = await self._state(thread)
+        threads = await self._list_threads()
         is_elsewhere = state in ("early", "ended") and await self._is_running(thread)
         return await self._page(
             "ui",
             thread,
             version=version,
             window=window,
-            threads=await self._list_threads(),
+            threads=threads,
+            title=next((each.request for each in threads if each.thread_id == thread), ""),
             standing="elsewhere" if is_elsewhere else state,
             starting=self.jobs.starting.get(thread, ""),
             was_stopped=thread in self.jobs.stopped,
@@ -135,6 +147,11 @@ class PageBackend:
         async with self._store.hold(thread):
             await delete_thread(self._store, thread)
         await self._store.reclaim_space()
+
+    async def rename(self, thread: str, title: str) -> None:
+        """Give a thread another title, as `rename_thread`."""
+        await rename_thread(self._store, thread, title)
+        self._renamed += 1
 
     async def report(self, thread: str, version: str, _window: int) -> tuple[str, str]:
         """Return the live report of a thread and its content security policy."""

@@ -133,6 +133,8 @@ async def _act(backend: PageBackend, request: Request) -> Response:
         await backend.jobs.stop(thread)
     elif action == "delete":
         await backend.delete(thread)
+    elif action == "rename":
+        await backend.rename(thread, text)
     elif action == "resume":
         await backend.resume(thread)
     else:

@@ -38,11 +38,15 @@ async def test_the_list_of_threads_and_the_options_of_a_request(
             await expect(row.locator("small")).to_contain_text("· workspace")
         await page.get_by_label("Search threads").fill("PIER")
         await expect(threads.filter(visible=True)).to_have_count(1)
-        page.on("dialog", lambda dialog: dialog.accept())
+        page.on("dialog", lambda dialog: dialog.accept("The boats of March"))
         await threads.filter(visible=True).hover()
         await page.get_by_role("button", name="Delete the thread Paint the pier").click()
         await expect(threads).to_have_count(1)
         assert [one["thread_id"] for one in manus("threads", "--json").json] == ["boats"]
+        await page.get_by_label("Search threads").fill("")
+        await threads.hover()
+        await page.get_by_role("button", name="Rename the thread Count the boats").click()
+        await expect(page.get_by_role("heading", level=1)).to_have_text("The boats of March")
         await page.get_by_text("Options", exact=True).click()
         await page.get_by_label("Model").fill("other")
         await page.get_by_label("Profile").select_option("swe")
@@ -50,7 +54,9 @@ async def test_the_list_of_threads_and_the_options_of_a_request(
         await say(page, "And now?")
         await expect(page.locator("#r2-answer")).to_contain_text("Three.")
         assert server.requests[-1].model == "other"
-        assert manus("threads", "--json").json[0]["profile"] == "swe"
+        [listed] = manus("threads", "--json").json
+        assert (listed["profile"], listed["request"]) == ("swe", "The boats of March")
+        await expect(threads.locator("span")).to_have_text("The boats of March")
         await page.get_by_text("Options", exact=True).click()
         for theme in ("Dark", "Light"):
             await page.get_by_label("Colors").select_option(theme)

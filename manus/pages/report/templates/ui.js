@@ -56,6 +56,10 @@
   byId("find").addEventListener("input", () => show());
   byId("threads").addEventListener("click", ({ target }) => {
     const link = target.closest("li").querySelector("a");
+    if (target.matches(".rename")) {
+      const title = prompt("Title of the thread", link.firstChild.textContent);
+      if (title) post(new URL("rename", link.href), { text: title });
+    }
     if (!target.matches(".delete") || !confirm(`${target.ariaLabel}? The files in its folder stay.`)) return;
     post(new URL("delete", link.href)).then((ok) => { if (ok && link.ariaCurrent) location = "../../"; });
   });
