@@ -47,6 +47,8 @@ class Observation:
     """Whether the error is the exit code of a command that was executed."""
     own_text: str = ""
     """The start of the text that is the tool's own, if the rest has a source."""
+    picture: Mapping[str, Any] = field(default_factory=dict)
+    """The name of a stored picture of the step, and the point of its click."""
     output: str = ""
     """The output of a program: the part of the text that is stored if the text is too long."""
     artifact: Any = None

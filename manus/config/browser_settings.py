@@ -43,6 +43,8 @@ class BrowserSettings(BaseModel, frozen=True, extra="forbid"):
     """Maximum characters of the page's text in the next-step prompt."""
     action_timeout: float = Field(30.0, ge=2.0)
     """Timeout of an action, whatever the page does."""
+    pictures: bool = True
+    """Whether a picture of each step is kept with the thread."""
     dialogs: Literal["dismiss", "accept"] = "dismiss"
     """How `confirm` and `prompt` dialogs are answered if an action does not accept them."""
 

@@ -127,6 +127,8 @@ def _complete_message(result: ToolResult, seconds: float, config: RunnableConfig
     if observation.fingerprint is not None:
         facts["fingerprint"] = result_fingerprint(message, observation.fingerprint)
     message.additional_kwargs[CALL_FACTS] = facts
+    if observation.picture.get("name"):
+        facts["picture"] = dict(observation.picture)
     saver = config["configurable"].get(CHECKPOINTER)
     if message.artifact is None or not isinstance(saver, BaseCheckpointSaver):
         return message

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from manus.state.errors import StorageError
 from manus.threads.archive import Archive
 from manus.threads.outputs import KeptOutputs
+from manus.threads.pictures import picture_folder
 from manus.threads.records.files import run_key, workspace_log
 from manus.threads.snapshots.objects import SnapshotStore, make_ref
 from manus.threads.snapshots.rewinding import REWINDS, SNAPSHOTS
@@ -62,6 +63,10 @@ def _delete_records(records: Path, thread_id: str, namespaces: Collection[str]) 
         workspace_log(records, run_key(thread_id, namespace)).remove()
     for archive in list_archives(records, thread_id, namespaces):
         _delete_files(archive.with_name(archive.name + suffix) for suffix in _SQLITE_SUFFIXES)
+        pictures = picture_folder(archive)
+        _delete_files(pictures.glob("*"))
+        with contextlib.suppress(FileNotFoundError):
+            pictures.rmdir()
 
 
 def _delete_snapshots(records: Path, thread_id: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from manus.pages.report.files import find_changed_files
+from manus.pages.report.files import StepPictures, find_changed_files
 from manus.pages.report.page import asset, environment
 from manus.pages.trace.model import TraceRun
 
@@ -18,5 +18,11 @@ def run_cell(run: TraceRun, summary: str) -> str:
     template = environment().get_template("cell.html")
     # the shared macros use `kind` and `is_live` to omit what only a page has
     return template.render(
-        kind="cell", is_live=False, style=asset("cell.css"), run=run, files=files, summary=summary
+        kind="cell",
+        is_live=False,
+        style=asset("cell.css"),
+        run=run,
+        files=files,
+        summary=summary,
+        pictures=StepPictures([run], is_live=False),
     )

@@ -6,8 +6,10 @@ import base64
 import contextlib
 import math
 import os
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote, unquote
 
 from manus.calls.changed_files import changed_since
@@ -15,11 +17,14 @@ from manus.calls.result import Image
 from manus.pages.report.edits import Edit, find_edit, relative
 from manus.pages.trace.model import TraceRun
 from manus.state.errors import ToolError
+from manus.threads.pictures import read_picture
 from manus.workspace.safe_open import look_at, open_file
 from manus.workspace.text_files import image_type
 from manus.workspace.workspace import Workspace
 
 _MAX_FILES = 200
+_MAX_PICTURES = 200
+"""Pictures of steps that a report embeds."""
 _MAX_IMAGES = 12
 _MAX_IMAGE_SIZE = 2_000_000
 """Bytes. Larger images are not embedded in the page."""
@@ -107,6 +112,37 @@ def locate_file(run: TraceRun, address: str, *, is_live: bool) -> str | None:
     if is_live:
         return f"files/{quote(file.path)}" if file.size is not None else None
     return f"data:{file.image.mime};base64,{file.image.data}" if file.image is not None else None
+
+
+class StepPictures:
+    """The sources of the pictures of a thread's steps; each picture has one once."""
+
+    def __init__(self, runs: Iterable[TraceRun], *, is_live: bool) -> None:
+        folders = dict.fromkeys(run.workspace for run in runs if run.workspace)
+        self._records = [Workspace(folder).records for folder in folders]
+        self._is_live = is_live
+        self._sources: dict[str, str] = {}
+
+    def find(self, picture: Mapping[str, Any]) -> str:
+        """Return the source of a picture; empty if it is shown already, or too many are.
+
+        A picture with the mark of a click is shown in any case. A report embeds it.
+        """
+        name = str(picture.get("name", ""))
+        if name in self._sources:
+            return self._sources[name] if "x" in picture else ""
+        if self._is_live:
+            source = f"pictures/{quote(name)}"
+        else:
+            source = self._embed(name) if len(self._sources) < _MAX_PICTURES else ""
+        self._sources[name] = source
+        return source
+
+    def _embed(self, name: str) -> str:
+        for records in self._records:
+            if data := read_picture(records, name):
+                return f"data:image/jpeg;base64,{base64.b64encode(data).decode()}"
+        return ""
 
 
 def _read_details(file: ChangedFile, root: Path, *, embeds_images: bool) -> None:

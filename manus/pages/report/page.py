@@ -18,7 +18,7 @@ from markupsafe import Markup
 from rich.filesize import decimal
 
 from manus.pages.report.edits import find_edit
-from manus.pages.report.files import ChangedFile, find_changed_files, locate_file
+from manus.pages.report.files import ChangedFile, StepPictures, find_changed_files, locate_file
 from manus.pages.trace.model import Stage, TraceRun, omit_old_steps, split_at_messages
 from manus.prompts import formatting
 from manus.prompts.markdown import prose
@@ -125,6 +125,7 @@ def render_page(
         files, files_note = find_changed_files(run)
         reports.append(RunReport(f"r{run.number}", run, Clock(run), files, files_note))
     variables["runs"] = reports
+    variables["pictures"] = StepPictures(runs, is_live=is_live)
     variables["locate"] = lambda run: partial(locate_file, run, is_live=is_live)
     if kind == "ui":
         omit_old_steps(runs, variables["window"])

@@ -16,7 +16,7 @@ from manus.models.tokens import cache_tokens
 from manus.pages.trace.model import Interval, Notice, TraceCall, TraceRun, TraceStep
 from manus.prompts.formatting import LOOP_MEASURES, count, span
 from manus.state.closing import is_closing
-from manus.state.messages import STEER, get_text, list_calls
+from manus.state.messages import STEER, call_facts, get_text, list_calls
 from manus.state.plan_changes import fold_plans
 from manus.state.usage import NOTHING_USED, RoleUsage, sum_tokens, sum_usage
 from manus.threads.history import INTERRUPT, RESUME, Children, Superstep
@@ -210,6 +210,7 @@ def observe(call: TraceCall, message: ToolMessage) -> None:
     call.observation = get_text(message)
     call.is_error = message.status == "error"
     call.images = list_images(message)
+    call.picture = call_facts(message).get("picture") or {}
 
 
 def list_images(message: BaseMessage) -> list[Image]:

@@ -45,6 +45,8 @@ class TraceCall:
     """None until the call ends."""
     is_error: bool = False
     images: list[Image] = field(default_factory=list)
+    picture: dict[str, Any] = field(default_factory=dict)
+    """The name of a picture of the step, and the point of its click in pixels."""
     run: TraceRun | None = None
     """The run of the agent that the call delegated to."""
 

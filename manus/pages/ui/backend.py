@@ -42,6 +42,7 @@ from manus.state.request import Request, typed_request
 from manus.threads.base import Store
 from manus.threads.deletion import delete_thread
 from manus.threads.history import read_fingerprint
+from manus.threads.pictures import read_picture
 from manus.threads.records.inbox import InboxMessage
 from manus.threads.serializer import DecodedValues
 from manus.threads.thread_list import (
@@ -168,6 +169,11 @@ class PageBackend:
         return await asyncio.to_thread(
             render_page, kind, thread, runs, self._store.location, **values
         )
+
+    async def picture(self, thread: str, name: str) -> bytes:
+        """Return a picture of a step; empty if it does not exist."""
+        records = Workspace(await self._folder(thread)).records
+        return await asyncio.to_thread(read_picture, records, name) or b""
 
     async def file(self, thread: str, path: str) -> bytes:
         """Return the content of a file in a thread's workspace.

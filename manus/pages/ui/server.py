@@ -50,6 +50,7 @@ def application(backend: PageBackend, token: str, port: int) -> ASGIApp:
         Route("/t/{thread}/live", partial(_live, backend)),
         Route("/t/{thread}/report", partial(_page, backend, backend.report)),
         Route("/t/{thread}/screen", partial(_screen, backend)),
+        Route("/t/{thread}/pictures/{name:path}", partial(_picture, backend)),
         Route("/t/{thread}/files/{path:path}", partial(_file, backend)),
         Route("/t/{thread}/{action}", partial(_act, backend), methods=["POST"]),
     ]
@@ -96,6 +97,14 @@ async def _live(backend: PageBackend, request: Request) -> Response:
 async def _screen(backend: PageBackend, request: Request) -> Response:
     image = await backend.jobs.screen(request.path_params["thread"])
     return Response(image, 200 if image else 204, _HEADERS, "image/jpeg")
+
+
+async def _picture(backend: PageBackend, request: Request) -> Response:
+    """Return the picture of a step, which never changes."""
+    params = request.path_params
+    data = await backend.picture(params["thread"], params["name"])
+    headers = {**_HEADERS, "Cache-Control": "private, max-age=31536000, immutable"}
+    return Response(data, 200 if data else 404, headers, "image/jpeg")
 
 
 async def _file(backend: PageBackend, request: Request) -> Response:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from playwright.async_api import Error as PlaywrightError
@@ -14,6 +14,7 @@ from manus.calls.result import Observation
 from manus.calls.session import Session
 from manus.state.errors import ToolError
 from manus.state.text import shorten
+from manus.threads.pictures import keep_picture
 from manus.tools.browser import fields, navigate, pointer
 from manus.tools.browser.arguments import ACTING, AIMED, POINTING, READING, BrowserArgs
 from manus.tools.browser.browser import Browser, obtain_browser
@@ -67,6 +68,8 @@ async def act(session: Session, arguments: BrowserArgs) -> Observation:
     incidents = browser.proxy.incidents.count
     before = _StateBefore(mark, incidents, tab.id, tab.page.url, tab.arrivals, set(browser.tabs))
     look = await _look_exactly(browser, arguments, mark)
+    tab.keeps_pictures = browser.settings.pictures and session.archive.path is not None
+    tab.marked = None
     browser.last_error = ""
     try:
         result = await _run_with_timeout(browser, tab, arguments)
@@ -99,7 +102,20 @@ async def act(session: Session, arguments: BrowserArgs) -> Observation:
         fingerprint=await page_fingerprint(browser, mark),
         source=(browser.active or tab).source,
         own_text=own_text,
+        picture=await _keep_picture(session, browser, tab) if tab.keeps_pictures else {},
     )
+
+
+async def _keep_picture(session: Session, browser: Browser, tab: Tab) -> dict[str, Any]:
+    """Keep a picture of the step with the thread: before its click, else after the action."""
+    data, point = tab.marked or (b"", {})
+    shown = browser.active
+    if not data and shown is not None and not browser.dead and shown.page.url != "about:blank":
+        data = await shown.small_picture()
+    archive = session.archive.path
+    if not data or archive is None:
+        return {}
+    return {"name": await asyncio.to_thread(keep_picture, archive, data), **point}
 
 
 async def _look_exactly(browser: Browser, arguments: BrowserArgs, mark: int) -> str | None:

@@ -28,6 +28,7 @@ from manus.tools.browser.tab import (
     Numbering,
     PageStuckError,
     Tab,
+    attempt,
     get_element,
     script,
     with_timeout,
@@ -219,6 +220,7 @@ async def click(_: Browser, tab: Tab, arguments: BrowserArgs) -> str:
     verb, count, button = _CLICKS.get(arguments.action, _CLICK)
     if arguments.index is None:
         x, y = require_point(tab, arguments)
+        await tab.mark(x, y)
         await tab.page.mouse.click(x, y, click_count=count, button=button)
         return f"{verb} at {x},{y}."
     target = await find_target(tab, arguments.index, "list", "file")
@@ -227,10 +229,19 @@ async def click(_: Browser, tab: Tab, arguments: BrowserArgs) -> str:
         label = await element.evaluate_handle(_LABEL)
         element = label.as_element() or element
     position = await _approach(tab, element)
+    await _mark(tab, element, position)
     await element.click(
         timeout=ACTION_MS, no_wait_after=True, position=position, click_count=count, button=button
     )
     return f"{verb} {target.label}."
+
+
+async def _mark(tab: Tab, element: ElementHandle, position: Position | None) -> None:
+    box = await attempt(ANSWER_SECONDS, element.bounding_box()) if tab.keeps_pictures else None
+    if box is not None:
+        middle = Position(x=box["width"] / 2, y=box["height"] / 2)
+        point = position or middle
+        await tab.mark(box["x"] + point["x"], box["y"] + point["y"])
 
 
 async def _approach(tab: Tab, element: ElementHandle) -> Position | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import time
 from collections.abc import Awaitable
 from pathlib import Path
@@ -20,6 +21,12 @@ from manus.tools.browser.closed_roots import store_closed_roots
 ANSWER_SECONDS = 4.0
 """Timeout of a request that a responsive page answers at once."""
 _PICTURE_SECONDS = 6.0
+_SMALL = 720
+"""Pixels of the width of a small picture."""
+_QUALITIES = (60, 30, 10)
+"""JPEG qualities to try until a small picture is small enough."""
+_MAX_SMALL = 60_000
+"""Bytes of a small picture."""
 FAILED_RESOURCE = "Failed to load resource"
 """Start of Chromium's message about a file that the page lacks."""
 _AWAITED = frozenset({"document", "xhr", "fetch", "script", "stylesheet"})
@@ -132,6 +139,10 @@ class Tab:
         self.id = identity
         self.page = page
         self.numbering = Numbering()
+        self.keeps_pictures = False
+        """Whether the current action marks its clicks."""
+        self.marked: tuple[bytes, dict[str, float]] | None = None
+        """The picture before its click; the point, and the size of the viewport."""
         self.target = ""
         """The label of the element that the current action refers to."""
         self.last_search = ("", 0)
@@ -288,6 +299,32 @@ class Tab:
     async def title(self) -> str:
         """Return the page's title; empty if it does not respond in time."""
         return one_line(await attempt(1.0, self.page.title()) or "", 200)
+
+    async def small_picture(self) -> bytes:
+        """Take a small JPEG of the viewport; empty if it is not painted in time, or too large."""
+        cdp = await self.cdp()
+        if cdp is None:
+            return b""
+        metrics = await attempt(_PICTURE_SECONDS, cdp.send("Page.getLayoutMetrics"))
+        view = (metrics or {}).get("cssVisualViewport")
+        if not view or not view["clientWidth"]:
+            return b""
+        clip = {"x": view["pageX"], "y": view["pageY"], "scale": _SMALL / view["clientWidth"]}
+        clip |= {"width": view["clientWidth"], "height": view["clientHeight"]}
+        for quality in _QUALITIES:
+            request = {"format": "jpeg", "quality": quality, "clip": clip}
+            picture = await attempt(_PICTURE_SECONDS, cdp.send("Page.captureScreenshot", request))
+            data = base64.b64decode((picture or {}).get("data", ""))
+            if len(data) <= _MAX_SMALL:
+                return data
+        return b""
+
+    async def mark(self, x: float, y: float) -> None:
+        """Take the picture of a step now: before a click at this point."""
+        size = self.page.viewport_size
+        if self.keeps_pictures and size is not None:
+            point = {"x": x, "y": y, "width": size["width"], "height": size["height"]}
+            self.marked = await self.small_picture(), point
 
     async def picture(self, kind: Literal["png", "jpeg"], quality: int | None = None) -> bytes:
         """Take a screenshot of the viewport; empty if it is not painted in time."""
