@@ -24,6 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _prepare_streams()
     _hide_process()
     _close_import_path()
+    _select_tracing()
     words = list(sys.argv[1:] if arguments is None else arguments)
     code = 130
     try:
@@ -66,6 +67,13 @@ def _close_import_path() -> None:
     checkout = os.path.dirname(package)  # noqa: PTH120
     writable = {"", os.getcwd(), checkout}  # noqa: PTH109
     sys.path[:] = [path for path in sys.path if path not in writable or _is_installed(path)]
+
+
+def _select_tracing() -> None:
+    """Let LangSmith's client send runs as OpenTelemetry spans to the address in MANUS_TRACING."""
+    if address := os.environ.get("MANUS_TRACING"):
+        os.environ.setdefault("OTEL_EXPORTER_OTLP_ENDPOINT", address)
+        os.environ |= {"LANGSMITH_TRACING": "true", "LANGSMITH_TRACING_MODE": "otel"}
 
 
 def _is_installed(path: str) -> bool:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from langgraph.errors import GraphDrained
 from langgraph.runtime import RunControl
@@ -26,13 +26,22 @@ from manus.prompts.formatting import count
 from manus.runs.jobs import Job, create_job, create_resume_job, read_outcome, run_job
 from manus.runs.options import RunOptions
 from manus.state.endings import get_ending
-from manus.state.errors import ManusError, StorageUnavailableError, TakenOverError, UsageError
+from manus.state.errors import (
+    ManusError,
+    StorageError,
+    StorageUnavailableError,
+    TakenOverError,
+    UsageError,
+)
 from manus.threads.base import Store
 from manus.threads.records.files import record_name
 from manus.threads.records.postgres import process_name
 from manus.threads.thread_list import read_thread, thread_config
 from manus.worker.job_queue import QUEUE, TASK, JobQueue
 from manus.worker.queued_job import QueuedJob, read_queued_job
+
+if TYPE_CHECKING:
+    from manus.worker.metrics import WorkerMetrics
 
 log = logging.getLogger("manus.worker")
 
@@ -88,6 +97,7 @@ class Worker:
         *,
         concurrency: int = 1,
         workspaces: Path | None = None,
+        metrics: WorkerMetrics | None = None,
     ) -> None:
         self._store = store
         self._queue = queue
@@ -95,6 +105,7 @@ class Worker:
         self._report = report
         self._concurrency = concurrency
         self._workspaces = workspaces
+        self._metrics = metrics
         self._active: dict[asyncio.Task[Any], tuple[RunControl, JobContext]] = {}
         self._is_stopping = False
         task = queue.app.task(name=TASK, pass_context=True, retry=_RetryPolicy())
@@ -172,6 +183,7 @@ class Worker:
         timeout = self._settings.queue.takeover_after
         checked_at = time.time()
         while True:
+            await self._measure()
             await asyncio.sleep(timeout / _HEARTBEATS)
             # after an outage, or a stop of this process, the others must first send a heartbeat
             was_suspended = time.time() - checked_at > timeout
@@ -184,6 +196,14 @@ class Worker:
                     await self._take_over()
             except ConnectorException as error:
                 log.info("the queue did not answer: %s", self._queue.explain(error))
+
+    async def _measure(self) -> None:
+        if self._metrics is None:
+            return
+        try:
+            await self._metrics.measure(self._queue)
+        except StorageError as error:
+            log.info("the queue could not be measured: %s", error)
 
     async def _take_over(self) -> None:
         timeout = self._settings.queue.takeover_after
@@ -230,6 +250,8 @@ class Worker:
             outcome = await run_job(prepared, ["custom"], _ignore, control=control)
         if outcome.waits_for_model:
             raise _RunInterruptedError(outcome.output)
+        if self._metrics is not None:
+            self._metrics.count(outcome)
         return outcome
 
     async def _prepare(self, run: QueuedJob) -> Job | Outcome:

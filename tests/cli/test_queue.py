@@ -10,6 +10,7 @@ import signal
 from collections.abc import Callable
 from typing import Any
 
+import httpx
 import psycopg
 import pytest
 
@@ -250,6 +251,31 @@ def test_a_question_waits_and_a_run_is_cancelled(
         worker.send_signal(signal.SIGTERM)
         assert worker.end().code == 0
     assert listed(program)["u"]["status"] == "unfinished"
+
+
+def test_a_worker_serves_metrics(
+    program: Program, server: ScriptedServer, free_tcp_port: int
+) -> None:
+    def shows(*lines: str) -> bool:
+        try:
+            served = httpx.get(f"http://127.0.0.1:{free_tcp_port}/metrics", trust_env=False).text
+        except httpx.ConnectError:
+            return False
+        return set(lines) <= set(served.splitlines())
+
+    server.always(work)
+    queue(program, "Write task1", "Write task2")
+    with program.start("worker", "--concurrency", "1", "--metrics", str(free_tcp_port)) as worker:
+        states = {"todo": 1, "doing": 1, "failed": 0}
+        queued = [f'manus_queue_runs{{state="{name}"}} {n:.1f}' for name, n in states.items()]
+        wait_until(lambda: shows(*queued), "one run at the worker, and one that waits")
+        taken = program("worker", "--metrics", str(free_tcp_port), "--until-empty")
+        assert (taken.code, "Cannot serve metrics at 127.0.0.1" in taken.err) == (2, True)
+        release(program)
+        ended = 'manus_runs_total{ending="finished"} 2.0'
+        wait_until(lambda: shows(ended, 'manus_queue_runs{state="todo"} 0.0'), "both to have ended")
+        worker.send_signal(signal.SIGTERM)
+        assert worker.end().code == 0
 
 
 def test_each_thread_has_its_own_folder_if_the_worker_sets_one(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,6 +13,7 @@ from manus.cli.options import COUNT
 if TYPE_CHECKING:
     from manus.cli.screen import Screen
     from manus.config.settings import Settings
+    from manus.worker.metrics import WorkerMetrics
 
 
 @click.command()
@@ -23,9 +25,14 @@ if TYPE_CHECKING:
     metavar="DIR",
     help="Give each thread its own folder in DIR. [default: the workspace of the task]",
 )
+@click.option(
+    "--metrics", metavar="[HOST:]PORT", help="Serve metrics for Prometheus there, at /metrics."
+)
 @click.option("--until-empty", is_flag=True, help="Exit when no task is waiting.")
 @click.option("-q", "--quiet", is_flag=True, help="Print no progress on stderr.")
-def worker(concurrency: int, workspace: str | None, until_empty: bool, quiet: bool) -> int:
+def worker(
+    concurrency: int, workspace: str | None, metrics: str | None, until_empty: bool, quiet: bool
+) -> int:
     """Execute the tasks that `manus run --queue` has queued."""
     import asyncio
 
@@ -41,15 +48,39 @@ def worker(concurrency: int, workspace: str | None, until_empty: bool, quiet: bo
     check_model(select_main_endpoint(settings, None))
     set_up_logging()
     screen = Screen(quiet=quiet)
+    options: Any = {"concurrency": concurrency, "metrics": _load_metrics() if metrics else None}
     folder = None if workspace is None else Path(workspace).expanduser().resolve()
     with screen.starting():
         startup.load()
     with flush_traces():
-        return asyncio.run(_work(settings, screen, concurrency, folder, until_empty=until_empty))
+        serving = _serve_metrics(options["metrics"], metrics or "")
+        with serving:
+            return asyncio.run(_work(settings, screen, folder, options, until_empty=until_empty))
+
+
+def _load_metrics() -> WorkerMetrics:
+    from manus.config.packages import import_optional
+
+    remedy = "pip install prometheus-client"
+    module = import_optional("manus.worker.metrics", "--metrics needs", "prometheus-client", remedy)
+    metrics: WorkerMetrics = module.WorkerMetrics()
+    return metrics
+
+
+def _serve_metrics(metrics: WorkerMetrics | None, address: str) -> AbstractContextManager[None]:
+    """Serve metrics at an address, `HOST:PORT` or a port of this machine alone."""
+    from manus.state.errors import UsageError
+
+    if metrics is None:
+        return nullcontext()
+    host, _, port = address.rpartition(":")
+    if not (port.isdecimal() and int(port) < 2**16):
+        raise UsageError(f"--metrics takes a port, or HOST:PORT; {address} is neither.")
+    return metrics.serve(host or "127.0.0.1", int(port))
 
 
 async def _work(
-    settings: Settings, screen: Screen, concurrency: int, folder: Path | None, *, until_empty: bool
+    settings: Settings, screen: Screen, folder: Path | None, options: Any, *, until_empty: bool
 ) -> int:
     """Work until a signal, or until the queue is empty; return the exit code."""
     import asyncio
@@ -76,8 +107,8 @@ async def _work(
                     queue,
                     settings,
                     screen.line,
-                    concurrency=concurrency,
                     workspaces=folder,
+                    **options,
                 )
                 screen.paragraph(f"Worker {worker.name} for the queue in {queue.location}")
                 await worker.run(until_empty=until_empty)
