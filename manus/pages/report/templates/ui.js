@@ -54,8 +54,9 @@
     for (const one of byId("threads").children) one.hidden = !one.textContent.toLowerCase().includes(sought);
   };
   byId("find").addEventListener("input", () => show());
-  byId("threads").addEventListener("click", ({ target }) => {
-    const link = target.closest("li").querySelector("a");
+  // not on the list itself, which is replaced whenever it changes
+  byId("outline").addEventListener("click", ({ target }) => {
+    const link = target.closest("li")?.querySelector("a");
     if (target.matches(".rename")) {
       const title = prompt("Title of the thread", link.firstChild.textContent);
       if (title) post(new URL("rename", link.href), { text: title });
