@@ -112,6 +112,7 @@ async def _keep_picture(session: Session, browser: Browser, tab: Tab) -> dict[st
     shown = browser.active
     if not data and shown is not None and not browser.dead and shown.page.url != "about:blank":
         data = await shown.small_picture()
+        point = {}
     archive = session.archive.path
     if not data or archive is None:
         return {}

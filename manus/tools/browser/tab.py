@@ -21,6 +21,7 @@ from manus.tools.browser.closed_roots import store_closed_roots
 ANSWER_SECONDS = 4.0
 """Timeout of a request that a responsive page answers at once."""
 _PICTURE_SECONDS = 6.0
+_SMALL_SECONDS = 2.0
 _SMALL = 720
 """Pixels of the width of a small picture."""
 _QUALITIES = (60, 30, 10)
@@ -305,7 +306,7 @@ class Tab:
         cdp = await self.cdp()
         if cdp is None:
             return b""
-        metrics = await attempt(_PICTURE_SECONDS, cdp.send("Page.getLayoutMetrics"))
+        metrics = await attempt(_SMALL_SECONDS, cdp.send("Page.getLayoutMetrics"))
         view = (metrics or {}).get("cssVisualViewport")
         if not view or not view["clientWidth"]:
             return b""
@@ -313,7 +314,7 @@ class Tab:
         clip |= {"width": view["clientWidth"], "height": view["clientHeight"]}
         for quality in _QUALITIES:
             request = {"format": "jpeg", "quality": quality, "clip": clip}
-            picture = await attempt(_PICTURE_SECONDS, cdp.send("Page.captureScreenshot", request))
+            picture = await attempt(_SMALL_SECONDS, cdp.send("Page.captureScreenshot", request))
             data = base64.b64decode((picture or {}).get("data", ""))
             if len(data) <= _MAX_SMALL:
                 return data
