@@ -190,6 +190,7 @@ BUILT_IN = {
     "make_report": "manus.tools.make_report:MakeReport",
     "planning": "manus.tools.planning:Planning",
     "python_execute": "manus.tools.python_execute:PythonExecute",
+    "recall": "manus.tools.recall:Recall",
     "remember": "manus.tools.remember:Remember",
     "skill": "manus.tools.skill:ReadSkill",
     "str_replace_editor": "manus.tools.str_replace_editor:StrReplaceEditor",

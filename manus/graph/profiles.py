@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 from manus.calls.catalog import resolve_entry
@@ -32,6 +34,7 @@ MANUS = Profile(
         "skill",
         "delegate",
         "remember",
+        "recall",
         "ask_human",
         "terminate",
         "mcp",
@@ -39,7 +42,7 @@ MANUS = Profile(
     system_prompt=prompts.MANUS,
     next_step_prompt=prompts.MANUS_NEXT,
     max_steps=60,
-    on_demand=("browser_use", "skill", "delegate", "remember"),
+    on_demand=("browser_use", "skill", "delegate", "remember", "recall"),
 )
 BROWSER = Profile(
     name="browser",
@@ -85,14 +88,16 @@ _ROLES = ("main", "summary", "plan", "extract", "vision")
 PROFILES = {profile.name: profile for profile in (MANUS, BROWSER, SWE, DATA_ANALYSIS, PLANNER)}
 
 
-def all_executors(first: str = "manus") -> tuple[str, ...]:
+def all_executors(
+    first: str = "manus", profiles: Mapping[str, Profile] = MappingProxyType(PROFILES)
+) -> tuple[str, ...]:
     """Return the profiles that can execute the steps of a plan, the default one first.
 
-    The profile that keeps its own plan is included only if it is the first.
+    A profile that keeps its own plan is included only if it is the first.
     """
     names = [first]
-    for name, profile in PROFILES.items():
-        if name != first.lower() and not profile.extras.get(KEEPS_PLAN):
+    for name, profile in profiles.items():
+        if name.lower() != first.lower() and not profile.extras.get(KEEPS_PLAN):
             names.append(name)
     return tuple(names)
 

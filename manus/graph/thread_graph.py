@@ -23,6 +23,6 @@ def build_graph(
     if response_format is not None:
         raise UsageError("A flow has no --output-schema; use `manus run`.")
     from manus.graph.flow import build_flow
-    from manus.graph.profiles import all_executors
+    from manus.graph.profiles import all_executors, all_profiles
 
-    return build_flow(all_executors(profile), checkpointer=saver)
+    return build_flow(all_executors(profile, all_profiles()), checkpointer=saver)

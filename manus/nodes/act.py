@@ -69,7 +69,7 @@ async def act(task: ToolTask, runtime: Runtime[Context], config: RunnableConfig)
     active_run.approved += result.approved  # before the calls that wait for this one continue
     active_run.refused += result.refused
     message = _complete_message(result, seconds, config)
-    is_declined = bool(result.refused) and not result.observation.executed
+    is_declined = "refusal" not in task and not result.observation.executed
     if catalog.on_demand_names and not is_declined:  # else its arguments were not the problem
         mark_description(message, task["args"], catalog, session.described)
     event = ObservationEvent(

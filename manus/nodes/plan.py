@@ -25,7 +25,7 @@ from manus.state.errors import ManusError, ModelUnavailableError
 from manus.state.events import PlanChange, PlanEvent, StatusEvent
 from manus.state.flow import FlowRun, FlowState, total_usage
 from manus.state.messages import ephemeral, get_text, last_request
-from manus.state.plan import Plan, format_plan, format_result, steps_to_revise
+from manus.state.plan import Plan, describe_order, format_plan, format_result, steps_to_revise
 from manus.state.plan_changes import NewStep, create, replace_step, revise
 from manus.state.request import full_request
 from manus.state.text import shorten
@@ -236,7 +236,8 @@ def _question(state: FlowState) -> str:
         reason = prompts.blocked([f"{index}. {steps[index]['text']}" for index in indexes])
     request = full_request(state["messages"])
     results = [format_result(index, step) for index, step in enumerate(steps) if step["result"]]
-    return prompts.revise(request, format_plan(current), results, reason)
+    order = "\n".join(describe_order(index, step) for index, step in enumerate(steps))
+    return prompts.revise(request, f"{format_plan(current)}\n\nOrder:\n{order}", results, reason)
 
 
 def _end_run(state: FlowState, reason: StopReason, output: str) -> Update:

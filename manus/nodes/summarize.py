@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
+from pathlib import Path
 from typing import Any
 
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
@@ -13,8 +15,9 @@ from langgraph.config import get_stream_writer
 from manus.nodes.active_run import ActiveRun, get_active_run
 from manus.nodes.context.truncation import fit_question
 from manus.prompts import flow as prompts
+from manus.prompts.sources import plain
 from manus.state.endings import ENDINGS, StopReason
-from manus.state.errors import BudgetError, ManusError
+from manus.state.errors import BudgetError, ManusError, ToolError
 from manus.state.events import StatusEvent
 from manus.state.flow import FlowState, total_usage
 from manus.state.messages import get_text
@@ -30,10 +33,18 @@ from manus.state.plan import (
 )
 from manus.state.request import full_request
 from manus.state.text import flat, one_line
+from manus.workspace.safe_open import open_file
 
 log = logging.getLogger("manus")
 
 ROLE = "summary"
+
+_MAX_LINE = 200
+_MAX_FILES = 12
+"""Maximum number of files that are shown to the model."""
+_MAX_HEAD = 2_000
+_MAX_LINES = 3
+"""How much of each file is shown: bytes that are read, and lines."""
 
 Update = dict[str, Any]
 
@@ -79,7 +90,9 @@ async def summarize(state: FlowState, config: RunnableConfig) -> Update:
 async def _ask_for_summary(state: FlowState, active_run: ActiveRun) -> str:
     plan = state["plan"]
     request = full_request(state["messages"])
-    question = prompts.summary(request, format_plan(plan), step_details(plan))
+    root = active_run.session.workspace.root
+    files = await asyncio.to_thread(_describe_files, plan, root)
+    question = prompts.summary(request, format_plan(plan), step_details(plan), files)
     messages = await fit_question(
         active_run, ROLE, SystemMessage(prompts.SUMMARIZER), HumanMessage(question)
     )
@@ -94,6 +107,28 @@ async def _ask_for_summary(state: FlowState, active_run: ActiveRun) -> str:
     return get_text(reply.message).strip() or summarize_without_model(plan)
 
 
+def _describe_files(plan: Plan, root: Path) -> list[str]:
+    """Describe the files that steps have changed or were to write. Blocking."""
+    paths: dict[str, None] = {}
+    for step in plan["steps"]:
+        if step["status"] == "completed" and step["result"] is not None:
+            paths |= dict.fromkeys([*step.get("writes", []), *step["result"]["files"]])
+    return [_describe_file(path, root / path) for path in list(paths)[:_MAX_FILES]]
+
+
+def _describe_file(path: str, file: Path) -> str:
+    try:
+        with open_file(file) as stream:
+            size = os.fstat(stream.fileno()).st_size
+            head = stream.read(_MAX_HEAD)
+    except (OSError, ToolError):
+        return prompts.missing_file(path)
+    if b"\0" in head:
+        return prompts.described_file(path, size, ())
+    lines = plain(head.decode("utf-8", "replace")).splitlines()[:_MAX_LINES]
+    return prompts.described_file(path, size, [one_line(line, _MAX_LINE) for line in lines])
+
+
 def exhausted_budget(state: FlowState) -> str | None:
     """Return which budget kept steps from being executed, or None if none did."""
     over = state["run"].get("over")
@@ -104,9 +139,6 @@ def exhausted_budget(state: FlowState) -> str | None:
         if step["status"] == "blocked" and result and result.get("stop_reason") == "budget":
             return flat(step["notes"])
     return None
-
-
-_MAX_LINE = 200
 
 
 def step_details(plan: Plan) -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from manus.prompts.visible import visible
+
 BROWSER = """\
 You are an agent that gets things done on the web with a real browser. You are given a task and \
 work on it step by step until it is finished.
@@ -82,3 +84,11 @@ The page:
 
 $page\
 """
+
+
+def shown_page(url: str, picture: str, *, is_window: bool) -> str:
+    """Return where the user sees the browser's page that a question is about."""
+    text = f"The browser shows {visible(url)}. A picture: {picture}"
+    if is_window:
+        return f"{text}. You can act in its window, then answer."
+    return f"{text}. To act on the page yourself, run with `headless = false` under `[browser]`."

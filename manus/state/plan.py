@@ -24,6 +24,8 @@ MARKS: dict[StepStatus, str] = {
 TO_DO: tuple[StepStatus, ...] = ("not_started", "in_progress")
 _TAG = re.compile(r"\[([A-Za-z0-9_-]+)\]")
 _TITLE = 60
+_LINE = 100
+"""Maximum length of a step's text in the plan for the executor of another one."""
 """Characters of a step's text in a sentence about another step."""
 
 
@@ -124,6 +126,24 @@ def format_plan(plan: Plan) -> str:
         if step["notes"]:
             lines.append(f"   Notes: {flat(step['notes'])}")
     return "\n".join(lines)
+
+
+def list_steps(plan: Plan, own: int) -> str:
+    """Return a plan in one short line per step, for the executor of the step `own`."""
+    lines = []
+    for index, step in enumerate(plan["steps"]):
+        text = "(your step)" if index == own else one_line(step["text"], _LINE)
+        lines.append(f"{index}. {MARKS[step['status']]} {text}")
+        if index == own and step["notes"]:  # why an earlier attempt failed
+            lines.append(f"   Notes: {flat(step['notes'])}")
+    return "\n".join(lines)
+
+
+def describe_order(index: int, step: Step) -> str:
+    """Return which steps a step needs, and which files it writes, for who revises the plan."""
+    needs = ", ".join(map(str, step["depends_on"]))
+    writes = ", ".join(step.get("writes", []))
+    return f"{index}. depends_on: [{needs}]" + f"; writes: {writes}" * bool(writes)
 
 
 def short_title(step: Step) -> str:

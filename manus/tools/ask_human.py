@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -17,8 +18,13 @@ from manus.calls.decisions import (
     single_decision,
 )
 from manus.calls.result import Image, Observation
+from manus.prompts import browser as prompts
+from manus.workspace.safe_open import write_private
 
 ASK_HUMAN = "ask_human"
+_BROWSER = "browser"
+PICTURE = "page.jpeg"
+"""The picture of the page that the newest question shows, in the records of the workspace."""
 
 
 class AskHumanArgs(Arguments):
@@ -32,7 +38,8 @@ class AskHuman(AgentTool):
 
     name: str = ASK_HUMAN
     description: str = (
-        "Ask the user a question and wait for the answer, if only they can decide it or know it."
+        "Ask the user a question and wait for the answer, if only they can decide it or know it; "
+        "also to hand them the browser's page for a sign-in, a one-time code or a captcha."
     )
     args_schema: type[BaseModel] = AskHumanArgs
     without_effect: ClassVar[bool] = True
@@ -41,8 +48,29 @@ class AskHuman(AgentTool):
     async def observe(self, inquire: str, **_: Any) -> Observation:
         # the empty `answer` is the text field of chat UIs without the decision `respond`
         args = {"inquire": inquire, "answer": ""}
-        question = hitl_question(QUESTION, self.name, args, inquire, ["respond", "edit", "reject"])
+        page = await self._show_page()
+        text = f"{inquire}\n\n{page}" if page else inquire
+        question = hitl_question(QUESTION, self.name, args, text, ["respond", "edit", "reject"])
         return _read_answer(ask_person(self.session, question), inquire)
+
+    async def _show_page(self) -> str:
+        """Return where the user sees the browser's page; empty if no page is open.
+
+        A picture is stored, since the answer may come after the browser was closed.
+        """
+        browser = self.session.peek(_BROWSER)
+        if browser is None:
+            return ""
+        # it was imported when the browser was opened
+        from manus.tools.browser.state import take_picture
+
+        picture = await take_picture(self.session)
+        if not picture:
+            return ""
+        path = self.session.workspace.records / PICTURE
+        await asyncio.to_thread(write_private, path, picture)
+        is_window = not self.session.settings.browser.headless
+        return prompts.shown_page(browser.active.page.url, str(path), is_window=is_window)
 
 
 def _read_answer(answer: Any, inquire: str) -> Observation:

@@ -39,6 +39,11 @@ _OTHERS = "Other matches; query a number (`#12`) to read the whole message:"
 NOTHING = "No matches; try other words, such as a name, a path or a number in it."
 
 
+NO_NUMBER = (
+    "No message that was replaced has this number. Later messages are still in the conversation."
+)
+
+
 class RecallArgs(Arguments):
     """Arguments of `recall`."""
 
@@ -54,8 +59,8 @@ class Recall(AgentTool):
 
     name: str = NAME
     description: str = (
-        "Search the earlier messages of this conversation that were replaced by the summary: what "
-        "you and the tools said. Use it before you repeat what was already done."
+        "Search the messages of this conversation that were replaced by notes, before you repeat "
+        "what was already done."
     )
     args_schema: type[BaseModel] = RecallArgs
     without_effect: ClassVar[bool] = True
@@ -76,6 +81,8 @@ class Recall(AgentTool):
                 if len({m.number for m in numbered}) < len(numbered):
                     notes.append(_BRANCHES)
                 return "\n\n".join([*(_format_message(m, m.text) for m in numbered), *notes])
+            if numbers and "#" in query:
+                return NO_NUMBER
             matches = archive.search(query, limit)
         except (sqlite3.Error, OSError) as error:
             raise ToolUnavailableError(f"Cannot read the archive: {error}.") from None

@@ -1,9 +1,11 @@
 """The page in a run of the agent: it is in the next-step prompt, and only there."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
+from langgraph.types import Command
 
 from manus.graph import build_agent
 from manus.graph.profiles import BROWSER
@@ -161,3 +163,18 @@ async def test_the_page_of_a_failed_sign_in_is_not_left(
     *_, left, _ = await surfer.observations()
     is_failed = after.startswith(LOGIN)
     assert left.startswith("Nothing was done: the page still asks" if is_failed else "Opened")
+
+
+async def test_a_question_shows_the_page_to_the_user(surfer: ScriptedAgent, site: Site) -> None:
+    site.pages["/"] = SHOP
+    profile = replace(BROWSER, tools=("browser_use", "ask_human", "terminate"))
+    surfer.graph = build_agent(profile, checkpointer=surfer.saver)
+    go = call("browser_use", action="go_to_url", url=site.base)
+    waiting = await surfer.run(go, call("ask_human", inquire="Please sign in."))
+    shown = str(waiting.questions[0].value["question"])
+    assert f"The browser shows {site.base}" in shown
+    picture = Path(shown.partition("A picture: ")[2].partition(". To act")[0])
+    assert picture.read_bytes().startswith(b"\xff\xd8")
+    outcome = await surfer.invoke(Command(resume="I am in."), text("Thank you."))
+    assert outcome.output == "Thank you."
+    assert "Darjeeling" in last_words(surfer.server.requests[-1])

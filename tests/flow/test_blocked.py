@@ -59,6 +59,7 @@ async def test_the_plan_is_revised_and_the_planner_sees_why(flow: ScriptedFlow) 
     revision = flow.requests_for(is_planner)[1].text
     assert revision.count("the executor gave up: No ladder.") == 1
     assert "- 1. beta" in revision
+    assert "2. depends_on: [1]" in revision
     assert "Alpha is 42." in revision
     plan = await flow.plan()
     assert [s["text"] for s in plan["steps"]] == ["alpha", "beta another way", "gamma"]

@@ -17,7 +17,7 @@ from manus.prompts import compaction as prompts
 from manus.state.plan import format_plan
 from scripts.record_calculator import TASK
 from tests.flow.helpers import ScriptedFlow, is_planner, is_step, is_summary, makes, succeeds
-from tests.server import calls, fail, mentions, text, tokens
+from tests.server import call, calls, fail, mentions, text, tokens
 
 PLANNED, LOOKED = tokens(100, 10), tokens(1_000, 1, cached=500)
 
@@ -47,7 +47,7 @@ async def test_plan_steps_summary(flow: ScriptedFlow, subtests: pytest.Subtests)
     [write] = flow.requests_for(is_step("write"))
     [apart] = flow.requests_for(is_step("apart"))
     assert "Make a.txt." in write.text
-    assert "0. [✓] look\n1. [→] (your step, see below)\n2. [ ] apart" in write.text
+    assert "0. [✓] look\n1. [→] (your step)\n2. [ ] apart" in write.text
     assert "Step 0 [✓]\nResult: Looked: 42." in write.text
     assert "Results of" not in apart.text
     [summary] = flow.requests_for(is_summary)
@@ -202,3 +202,13 @@ async def test_an_unknown_executor_is_reported_to_planner_and_user(
     assert [record.message for record in caplog.records if problem in record.message] == [
         f"{problem}; tester carries out “[analyst] count”."
     ]
+
+
+async def test_the_summary_is_asked_for_with_the_files_of_the_steps(flow: ScriptedFlow) -> None:
+    flow.plans(makes({"text": "write", "writes": ["b.txt"]}))
+    flow.step("write", call("append", path="a.txt", line="Forty-two."), succeeds("Wrote b.txt."))
+    flow.sums_up(text("Done."))
+    await flow.run()
+    [summary] = flow.requests_for(is_summary)
+    assert "- b.txt: does not exist" in summary.text
+    assert "- a.txt: 11 bytes:\n    Forty-two." in summary.text

@@ -10,6 +10,7 @@ from manus.calls.catalog import BUILT_IN, build_catalog
 from manus.calls.session import Session
 from manus.graph import build_agent, build_flow
 from manus.graph.profiles import PROFILES, all_executors, all_profiles, find_profile
+from manus.graph.thread_graph import build_graph
 from manus.prompts import render
 from manus.state.errors import SettingsError
 from manus.workspace.workspace import Workspace
@@ -37,7 +38,9 @@ def _refusal(name: str = "mine") -> str:
     return message
 
 
-GENERAL = "python_execute bash browser_use web_search str_replace_editor skill delegate remember"
+GENERAL = (
+    "python_execute bash browser_use web_search str_replace_editor skill delegate remember recall"
+)
 CONTRACT = {
     "manus": (f"{GENERAL} ask_human terminate mcp", 60, 10_000),
     "browser": ("browser_use terminate", 40, 10_000),
@@ -66,6 +69,12 @@ def test_profiles_have_the_tools_and_limits_of_the_contract(
     assert all_executors() == ("manus", "browser", "swe", "data_analysis")
     assert all_executors("swe") == ("swe", "manus", "browser", "data_analysis")
     assert build_flow(all_executors("planner")).name == "flow"
+
+
+def test_a_profile_in_the_file_is_an_executor(home: Path) -> None:
+    (home / "manus.toml").write_text('[profiles.writer]\nbased_on = "swe"\n')
+    assert all_executors("swe", all_profiles())[-1] == "writer"
+    assert "writer" in build_graph("flow", "manus").executors
 
 
 def test_an_unknown_name_lists_the_known_ones(home: Path) -> None:

@@ -157,3 +157,11 @@ async def test_a_tool_of_the_user_keeps_the_name(agent: ScriptedAgent) -> None:
     await agent.run(call("use_tool", name="append"), text("Done."))
     assert await agent.observations() == ["You hold the append."]
     assert "append" in [tool["function"]["name"] for tool in agent.server.requests[0].tools]
+
+
+async def test_a_declined_call_is_not_described(lean: ScriptedAgent) -> None:
+    (lean.workspace.parent / "manus.toml").write_text(f'[approve]\ndeny = ["{EDITOR}"]\n')
+    await lean.run(through(EDITOR, command="view", path="a"), text("Done."))
+    [answer] = [m for m in lean.server.requests[-1].messages if m["role"] == "tool"]
+    assert "denies it" in answer["content"]
+    assert "[For further calls]" not in answer["content"]

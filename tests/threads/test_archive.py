@@ -8,7 +8,7 @@ import pytest
 from manus.calls.session import Session
 from manus.state.errors import ToolError, ToolUnavailableError
 from manus.threads.archive import FROM, Archive, Archived
-from manus.tools.recall import NOTHING, Recall
+from manus.tools.recall import NO_NUMBER, NOTHING, Recall
 from manus.workspace.workspace import Workspace
 
 MESSAGES = [
@@ -68,7 +68,7 @@ async def test_recall_of_numbers_and_of_nothing(tmp_path: Path, subtests: pytest
     assert both.count("[#") == 2
     assert both.endswith("(The numbers refer to 19 more messages; set a larger `limit`.)")
     assert await recalled(tmp_path, "2024-01-05") == NOTHING
-    assert await recalled(tmp_path, "#99") == NOTHING
+    assert await recalled(tmp_path, "#99") == NO_NUMBER
     with pytest.raises(ToolError, match="empty"):
         await recalled(tmp_path, " ")
     broken = tmp_path / "broken.sqlite"

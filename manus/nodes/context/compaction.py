@@ -299,9 +299,8 @@ async def offer_recall(active_run: ActiveRun, compaction: Compaction) -> None:
 
     A thread that was forked under a new id copies the archive of the original thread.
     """
-    if active_run.catalog.find(NAME) is not None:
-        return
-    active_run.catalog.add(Recall(session=active_run.session))
+    if active_run.catalog.find(NAME) is None:
+        active_run.catalog.add(Recall(session=active_run.session))
     if "archive" not in compaction:
         return
     source = Path(compaction["archive"])

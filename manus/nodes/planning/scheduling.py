@@ -16,10 +16,10 @@ from manus.state.plan import (
     all_dependencies,
     can_continue_without,
     executor_for,
-    format_plan,
     format_result,
     get_usage,
     list_refusals,
+    list_steps,
     ready_steps,
     short_title,
     waiting_steps,
@@ -93,7 +93,7 @@ def build_task(state: FlowState, index: int) -> StepTask:
         executor=executor_for(step, state["run"]["executors"]),
         request=prompts.step(
             full_request(state["messages"]),
-            _format_plan_around(plan, index),
+            list_steps(plan, index),
             results,
             index,
             step["text"],
@@ -116,13 +116,6 @@ def build_task(state: FlowState, index: int) -> StepTask:
         task["waiting"] = waiting
         task["space"] = step["space"]
     return task
-
-
-def _format_plan_around(plan: Plan, index: int) -> str:
-    """Return the text of a plan for the executor of a step, whose own text follows later."""
-    steps = plan["steps"].copy()
-    steps[index] = {**steps[index], "text": prompts.OWN_STEP}
-    return format_plan({**plan, "steps": steps})
 
 
 def _dependency_results(plan: Plan, index: int) -> list[str]:
