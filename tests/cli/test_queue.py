@@ -125,6 +125,8 @@ def test_tasks_are_queued_and_executed(program: Program, server: ScriptedServer)
     assert (program.workspace / "任务3").read_text().split() == WHOLE[:2]
     statuses = {name: thread["status"] for name, thread in listed(program).items()}
     assert statuses == {threads[0]: "finished", "t": "step limit"}
+    assert program("threads", "--rename", "t", "The third").code == 0
+    assert listed(program)["t"]["request"] == "The third"
 
 
 def test_the_runs_of_a_killed_worker_are_resumed(
