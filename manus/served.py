@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import importlib.util
 import os
 import sys
 from collections.abc import AsyncIterator, Mapping
@@ -103,8 +104,9 @@ def _refuse(status: int, detail: str) -> Response:
 
 
 def _find_application_class() -> Any:
-    """Return FastAPI's class inside Aegra, which takes no other application."""
-    return importlib.import_module("fastapi").FastAPI if "aegra_api" in sys.modules else Starlette
+    """Return FastAPI's class where Aegra is installed, which takes no other application."""
+    is_aegra = importlib.util.find_spec("aegra_api") is not None
+    return importlib.import_module("fastapi").FastAPI if is_aegra else Starlette
 
 
 _MESSAGES = "/manus/threads/{thread_id}/messages"
