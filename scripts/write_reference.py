@@ -171,7 +171,7 @@ def tools_page() -> Iterator[str]:
     )
     with tempfile.TemporaryDirectory() as folder:
         session = Session(Workspace(folder))
-        for name, place in {**BUILT_IN, "recall": "manus.tools.recall:Recall"}.items():
+        for name, place in BUILT_IN.items():
             module, _, attribute = place.partition(":")
             tool = getattr(import_module(module), attribute)(session=session)
             described = tool.description.replace("](", "]\\(")
