@@ -144,6 +144,14 @@ _RUN_OPTIONS = (
     click.option("--local", is_flag=True, help="Use the model server on this machine."),
     click.option("--record", metavar="FILE", help="Record the model's turns in a file."),
     click.option(
+        "--reuse",
+        metavar="FILE",
+        type=_FILE,
+        callback=lambda _context, _parameter, path: path and str(path),
+        help="Recording of a stopped run: its turns are replayed, and the model is asked for the "
+        "others.",
+    ),
+    click.option(
         "--approve",
         metavar="MODE",
         type=click.Choice(["ask", "auto", "yolo", "refuse"]),

@@ -53,6 +53,10 @@ class Context(BaseModel, frozen=True, extra="forbid"):
         "not sent back",
     )
     record: str | None = Field(default=None, description="File to record the model's turns in")
+    reuse: str | None = Field(
+        default=None,
+        description="Recording of a stopped run: the model is not asked again for its turns",
+    )
     max_parallel_steps: int = Field(default=3, ge=1, description="Plan steps running in parallel")
     max_replans: int = Field(default=2, ge=0, description="Plan revisions after blocked steps")
     approve_plan: bool = Field(

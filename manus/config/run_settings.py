@@ -73,6 +73,7 @@ class RunSettings:
     duplicate_threshold: int
     conversation: bool
     record: str | None
+    reuse: str | None
     max_parallel_steps: int
     max_replans: int
     approve_plan: bool
@@ -141,6 +142,7 @@ def resolve_settings(
         duplicate_threshold=context.duplicate_threshold,
         conversation=context.conversation,
         record=context.record,
+        reuse=context.reuse,
         max_parallel_steps=context.max_parallel_steps,
         max_replans=context.max_replans,
         approve_plan=context.approve_plan,

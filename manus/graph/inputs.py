@@ -200,7 +200,11 @@ def check_served(context: Context) -> None:
         UsageError: a file is outside of it.
     """
     root = served_root()
-    paths = {"workspace": context.workspace, "record": context.record}
+    paths = {
+        "workspace": context.workspace,
+        "record": context.record,
+        "reuse": context.reuse,
+    }
     if context.model is not None and context.model.startswith(REPLAY):
         paths["model"] = context.model.removeprefix(REPLAY)
     for name, path in paths.items():

@@ -27,7 +27,7 @@ from manus.models.ledger import UsageLedger
 from manus.models.model_request import ModelRequest, RequestCache
 from manus.models.prices import Pricing
 from manus.models.providers import build_endpoint, get_address
-from manus.models.recording import Recorder
+from manus.models.recording import Recorder, ReplayModel
 from manus.models.retry import with_retries
 from manus.models.server_window import WindowWatch, watch_window
 from manus.models.tokens import TOKENS, cache_tokens, calibrate, estimate_message, get_window
@@ -82,6 +82,8 @@ class ModelClient:
     workspace: Path
     ledger: UsageLedger
     recorder: Recorder | None = None
+    earlier: ReplayModel | None = None
+    """The recording of a run that was stopped; its replies are not requested again."""
     calibration: dict[str, float] = field(default_factory=dict)
     """The factor for token estimates, by model."""
     chat_models: dict[ModelSettings, BaseChatModel] = field(default_factory=dict)
@@ -268,6 +270,10 @@ class ModelClient:
         self, model: Runnable[Any, Any], endpoint: ModelSettings, request: ModelRequest
     ) -> AIMessage:
         """Return the reply of a chat model; one built by the caller need not be able to stream."""
+        if self.earlier is not None:
+            reply = await asyncio.to_thread(self.earlier.take, request.messages)
+            if reply is not None:
+                return reply
         if model is not self.caller_model:
             return await ask_endpoint(model, endpoint, request)
         if self.caller_model_streams and has_stream(model):

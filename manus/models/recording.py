@@ -220,14 +220,29 @@ class ReplayModel(BaseChatModel):
             ReplayMismatchError: the conversation is not in the recording.
         """
         conversation = normalize_messages(messages, self.workspace)
-        indexes = [
-            index for index, recorded in enumerate(self._conversations) if recorded == conversation
-        ]
+        indexes = self._find(conversation)
         if not indexes:
             raise ReplayMismatchError(self._explain_mismatch(conversation))
         index = next((index for index in indexes if index not in self._played), indexes[-1])
         self._played.add(index)
         return decode_reply(self._replies[index], self.workspace)
+
+    def take(self, messages: Sequence[BaseMessage]) -> AIMessage | None:
+        """Return the next reply to a conversation; None if all that were recorded are played."""
+        if len(self._played) == len(self._replies):
+            return None
+        indexes = self._find(normalize_messages(messages, self.workspace))
+        index = next((index for index in indexes if index not in self._played), None)
+        if index is None:
+            return None
+        self._played.add(index)
+        return decode_reply(self._replies[index], self.workspace)
+
+    def _find(self, conversation: list[Turn]) -> list[int]:
+        """Return the indexes of the replies to a conversation, in order."""
+        return [
+            index for index, recorded in enumerate(self._conversations) if recorded == conversation
+        ]
 
     def _explain_mismatch(self, conversation: list[Turn]) -> str:
         if not self._conversations:

@@ -34,7 +34,7 @@ from manus.models.ledger import UsageLedger, check_prices
 from manus.models.model_request import RequestCache
 from manus.models.prices import find_price
 from manus.models.providers import build_endpoint, select_endpoint
-from manus.models.recording import Recorder
+from manus.models.recording import Recorder, ReplayModel
 from manus.nodes.context.truncation import RenderedHistory
 from manus.nodes.context.turns import HistoryRepair
 from manus.nodes.open_session import is_reusable, open_files, open_session
@@ -319,7 +319,11 @@ def _take_over(active_run: ActiveRun, parent: ActiveRun | None, waited: ActiveRu
     if other is None:
         root = active_run.session.workspace.root
         active_run.approved = approved_rules(root)
+        if active_run.settings.reuse is not None:
+            path, workspace = active_run.settings.reuse, str(root)
+            active_run.client.earlier = ReplayModel.load(path, workspace)
         return
+    active_run.client.earlier = other.client.earlier
     active_run.approved = other.approved  # an approval applies to the whole flow
     active_run.refused = other.refused
     if parent is not None:

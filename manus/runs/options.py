@@ -30,6 +30,7 @@ class RunOptions:
     local: bool = False
     """Whether the model server of this machine is used."""
     record: str | None = None
+    reuse: str | None = None
     or_replay: str | None = None
     approve_plan: bool = False
     approve: str | None = None
@@ -63,7 +64,7 @@ class RunOptions:
         return self.output_format or ("json" if self.json else "text")
 
 
-_NOT_STORED = frozenset({"compact", "interactive", "record", "workspace"})
+_NOT_STORED = frozenset({"compact", "interactive", "record", "reuse", "workspace"})
 """Options that a resumed run does not restore from its thread's checkpoints."""
 
 

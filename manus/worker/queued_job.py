@@ -53,7 +53,7 @@ def select_options(args: RunOptions) -> dict[str, Any]:
     Raises:
         UsageError: an option works only on the machine on which it was set.
     """
-    for name in ("record", "or_replay", "output_file", "output_schema"):
+    for name in ("record", "reuse", "or_replay", "output_file", "output_schema"):
         if getattr(args, name):
             raise UsageError(
                 f"--{name.replace('_', '-')} names a file on this machine, but a worker executes "

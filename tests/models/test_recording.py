@@ -74,6 +74,28 @@ async def test_another_conversation_fails_with_what_differs(agent: ScriptedAgent
     assert outcome.usage["model_calls"] == 2
 
 
+async def test_a_stopped_run_pays_for_no_turn_twice(agent: ScriptedAgent, tmp_path: Path) -> None:
+    """Its recording ends in the middle; where a result differs, the model is asked again."""
+    whole = await agent.run(*WORK, record=FILE)
+    lines = Path(FILE).read_text().splitlines(keepends=True)
+    Path("stopped.jsonl").write_text("".join(lines[:2]) + lines[2][:40])
+    asked = len(agent.server.requests)
+    elsewhere = str(tmp_path / "elsewhere")
+    settings = {"reuse": "stopped.jsonl", "workspace": elsewhere, "record": "again.jsonl"}
+    resumed = await agent.run(*WORK[2:], thread="resumed", **settings)
+    assert (resumed.output, resumed.results) == (whole.output, whole.results)
+    assert len(agent.server.requests) - asked == 2
+    assert resumed.usage["model_calls"] == whole.usage["model_calls"], "as of the whole attempt"
+    again = Path("again.jsonl").read_text().splitlines(keepends=True)
+    assert (again[:2], len(again)) == (lines[:2], 4)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "polled").write_text("")
+    settings = {"reuse": FILE, "workspace": str(tmp_path / "other")}
+    differing = await agent.run(*WORK[1:], thread="differing", **settings)
+    assert differing.output == whole.output
+    assert len(agent.server.requests) - asked == 5
+
+
 NO_RECORDINGS = ("no JSON", "[]", "{}", '{"after": 7, "messages": [], "reply": {}}', "7")
 
 
