@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from manus.pages.trace.model import Notice, TraceCall, TraceRun, TraceStep
+from manus.state.usage import RoleUsage, sum_usage
 from manus.tools.python_execute import PYTHON
 from manus.version import VERSION
 
@@ -31,12 +32,9 @@ def _trajectory(thread_id: str, runs: Sequence[TraceRun], steps: list[Json]) -> 
     agent: Json = {"name": runs[-1].profile or "manus", "version": VERSION}
     if models := [model for run in runs for model in run.models]:
         agent["model_name"] = models[-1]
-    used = [run.tokens for run in runs]
-    totals: Json = {
-        "total_prompt_tokens": sum(each.get("input_tokens", 0) for each in used),
-        "total_completion_tokens": sum(each.get("output_tokens", 0) for each in used),
-        "total_steps": len(steps),
-    }
+    used = _metrics(sum_usage(*(run.tokens for run in runs)))
+    totals: Json = {f"total_{name}": value for name, value in used.items()}
+    totals["total_steps"] = len(steps)
     return {
         "schema_version": "ATIF-v1.7",
         "session_id": thread_id,
@@ -68,10 +66,7 @@ def _atif_step(step: TraceStep, path: str, embedded: list[Json]) -> Json:
     if step.model:
         result["model_name"] = step.model
     if step.tokens is not None:
-        result["metrics"] = {
-            "prompt_tokens": step.tokens["input_tokens"],
-            "completion_tokens": step.tokens["output_tokens"],
-        }
+        result["metrics"] = _metrics(step.tokens)
     if step.calls:
         result["tool_calls"] = [
             {
@@ -83,6 +78,17 @@ def _atif_step(step: TraceStep, path: str, embedded: list[Json]) -> Json:
         ]
         results = [_atif_result(call, path, embedded) for call in step.calls]
         result["observation"] = {"results": results}
+    return result
+
+
+def _metrics(used: RoleUsage) -> Json:
+    result: Json = {
+        "prompt_tokens": used["input_tokens"],
+        "completion_tokens": used["output_tokens"],
+        "cached_tokens": used["cached_tokens"],
+    }
+    if "cost" in used:
+        result["cost_usd"] = used["cost"]
     return result
 
 
