@@ -1,0 +1,1 @@
+"""Adapters for the tools of other projects; the package itself needs none of them."""
