@@ -1,0 +1,1 @@
+"""The agent in Harbor's benchmarks."""
