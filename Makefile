@@ -28,7 +28,7 @@ COMPILE = $(SETUP) uv pip compile pyproject.toml --universal --python-version 3.
 	--generate-hashes --no-emit-index-url --no-header --quiet $(ARGS)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test coverage check format bench served consumers chaos faults real dev docs setup dist pins clean
+.PHONY: help run test coverage check format bench served consumers chaos faults measure real dev docs setup dist pins clean
 .SILENT: help run test coverage setup
 
 help: ## list the commands
@@ -83,6 +83,10 @@ chaos: ## kill runs at random moments and resume them: make chaos ARGS="--kills 
 faults: ## compare what eight faults do to the calls of several agents: make faults ARGS="--trials 10"
 	$(SETUP) dev
 	$(BIN)/python -m benchmarks.faults $(ARGS)
+
+measure: ## write docs/measurements.md: make measure ARGS="--only faults,sandbox"
+	$(SETUP) browser
+	$(BIN)/python -m benchmarks.measure $(ARGS)
 
 real: ## run ten smoke tasks on a real, small model (fetches 320 MB once): make real
 	$(SETUP) dev

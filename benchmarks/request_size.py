@@ -119,9 +119,10 @@ async def print_first_requests() -> None:
 async def print_tasks() -> None:
     from benchmarks.request_tasks import TASKS
 
-    exact = exact_counter() or (lambda _: 0)
-    print(f"{'task':<24}{'requests':>9}{'estimated':>11}{ENCODING:>12}")
-    totals = [0, 0]
+    exact = exact_counter()
+    counters = {"estimated": estimate} | ({ENCODING: exact} if exact else {})
+    print(f"{'task':<24}{'requests':>9}{''.join(f'{label:>12}' for label in counters)}")
+    totals = [0 for _ in counters]
     for task in TASKS:
         with clean_folder() as folder:
             workspace = folder / "work"
@@ -130,10 +131,10 @@ async def print_tasks() -> None:
             sizes = await run_scripted("manus", task.request, task.replies, workspace)
             if problem := task.check(workspace):
                 raise SystemExit(f"{task.name}: {problem}")
-        counts = [sum(size.count(count) for size in sizes) for count in (estimate, exact)]
+        counts = [sum(size.count(count) for size in sizes) for count in counters.values()]
         totals = [total + count for total, count in zip(totals, counts, strict=True)]
-        print(f"{task.name:<24}{len(sizes):>9}{counts[0]:>11,}{counts[1]:>12,}")
-    print(f"{'together':<24}{'':>9}{totals[0]:>11,}{totals[1]:>12,}")
+        print(f"{task.name:<24}{len(sizes):>9}{''.join(f'{each:>12,}' for each in counts)}")
+    print(f"{'together':<24}{'':>9}{''.join(f'{each:>12,}' for each in totals)}")
 
 
 def main() -> None:
