@@ -1,4 +1,4 @@
-"""The graphs of langgraph.json in Harbor's built-in agent `langgraph` and its runner."""
+"""The graphs of integrations/harbor in Harbor's built-in agent `langgraph` and its runner."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Any
 from benchmarks.consumers.scene import Results, Scene, check, expect
 from tests.server import call
 
-ROOT = Path(__file__).resolve().parents[2]
+PROJECT = Path(__file__).resolve().parents[2] / "integrations" / "harbor"
 ANSWER = "Written."
 
 
@@ -33,12 +33,12 @@ async def run(_: str) -> Results:
 
     def call_a_tool() -> str:
         with tempfile.TemporaryDirectory() as name:
-            agent = LangGraph(project_path=ROOT, graph="swe", logs_dir=Path(name))
+            agent = LangGraph(project_path=PROJECT, graph="swe", logs_dir=Path(name))
             instruction = Path(name, "instruction.txt")
             instruction.write_text("Write a file.")
             # Harbor copies it, too: the module beside it is named like the package `langgraph`
             runner = shutil.copy(langgraph_runner.__file__, name)
-            command = [sys.executable, runner, "--project-dir", str(ROOT)]
+            command = [sys.executable, runner, "--project-dir", str(PROJECT)]
             command += ["--graph", agent.graph, "--graph-path", agent.graph_path]
             command += ["--instruction-file", str(instruction), "--model", "scripted"]
             for kind in ("result", "output", "summary"):

@@ -95,7 +95,7 @@ def command(tasks: Path, out: Path, wheel: Path) -> list[str]:
 
 
 def environment(server: ScriptedServer, home: Path) -> dict[str, str]:
-    address = {"MANUS_BASE_URL": server.base_url, "OPENAI_API_KEY": "none"}
+    address = {"MANUS_BASE_URL": server.base_url, "OPENAI_API_KEY": "key-of-the-test"}
     address["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
     return {"PATH": os.environ["PATH"], "HOME": str(home), "PYTHONPATH": str(ROOT), **address}
 
