@@ -96,7 +96,7 @@ def command(tasks: Path, out: Path, wheel: Path) -> list[str]:
 
 def environment(server: ScriptedServer, home: Path) -> dict[str, str]:
     address = {"MANUS_BASE_URL": server.base_url, "OPENAI_API_KEY": "key-of-the-test"}
-    address["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
+    address |= {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "HARBOR_TELEMETRY": "0"}
     return {"PATH": os.environ["PATH"], "HOME": str(home), "PYTHONPATH": str(ROOT), **address}
 
 
