@@ -25,6 +25,7 @@ LOCAL_IMPORTS = {
     "manus.nodes.exchange.notes": "Playwright, for runs with a browser",
     "manus.threads.open_store": "only the configured database",
     "manus.threads.postgres": "psycopg, an optional dependency",
+    "manus.tools.ask_human": "Playwright, for runs with a browser",
     "manus.tools.browser_use": "Playwright, for runs with a browser",
     "manus.tools.chart_worker": "pandas and altair, in a process of their own",
     "manus.tools.web_search": "the page reader's packages",
