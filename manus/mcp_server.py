@@ -29,8 +29,7 @@ from manus.pages.server_guard import LOOPBACK_NAMES, AccessPolicy, Guard, listen
 from manus.prompts.formatting import flat, main_argument
 from manus.runs.jobs import create_job, run_job
 from manus.runs.options import RunOptions
-from manus.runs.protocol_streams import own_streams
-from manus.runs.signals import end_at_once
+from manus.runs.signals import end_at_once, own_streams
 from manus.sandbox.egress import is_loopback
 from manus.state.agent import ToolTask
 from manus.state.errors import ManusError, UsageError

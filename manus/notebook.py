@@ -11,7 +11,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage
 
-from manus.pages.report.cell import run_cell
+from manus.pages.report.page import run_cell
 from manus.pages.trace.as_text import steps_as_text
 from manus.pages.trace.model import TraceCall, TraceStep
 from manus.pages.trace.reading import read_run, steps_in

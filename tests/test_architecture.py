@@ -86,7 +86,7 @@ def test_functions_import_only_where_that_is_listed() -> None:
 BROAD_EXCEPTS = {
     # foreign code runs there, and may raise anything
     "manus.calls.invoke.observe_call": "a tool: the model is told",
-    "manus.calls.packing.is_storable": "serializers and the value itself",
+    "manus.calls.result.is_storable": "serializers and the value itself",
     "manus.calls.user_tools.load_user_tool": "the user's module",
     "manus.calls.user_tools.tool_from_function": "LangChain, for the user's types",
     "manus.calls.wrapped_call.run": "a tool inside of middleware",
@@ -102,7 +102,7 @@ BROAD_EXCEPTS = {
     # one failure must not end the others
     "manus.calls.session.discard": "closing a resource",
     "manus.models.chat_models._hold_models": "closing a client",
-    "manus.graph.thread_status.record_failure": "storing why a run failed",
+    "manus.graph.outcome.record_failure": "storing why a run failed",
     "manus.nodes.subagent.run_subagent": "an agent in the run of another",
     "manus.pages.ui.active_jobs._work": "a run of the web page",
     # the last resort, or re-raised
@@ -160,7 +160,7 @@ NAMES_ELSEWHERE = {
     # other things of the same name
     "manus.cli.settings": {"claude"},  # its folder of skills
     "manus.config.trust": {"claude"},
-    "manus.calls.other_names": {"google"},  # a tool that models invent
+    "manus.calls.tool_descriptions": {"google"},  # a tool that models invent
     "manus.workspace.protected_names": {"claude", "gemini"},  # folders of other agents
     "manus.tools.browser.engine": {"google"},  # the browser
 }

@@ -27,12 +27,18 @@ from manus.graph.profiles import all_profiles
 from manus.pages.trace.reading import read_trace
 from manus.prompts.formatting import flat
 from manus.runs import messages
-from manus.runs.configuration import check_model, select_main_endpoint
-from manus.runs.folder_trust import CONSEQUENCE, QUESTION, decide, is_undecided, trusts_files
+from manus.runs.configuration import (
+    CONSEQUENCE,
+    QUESTION,
+    check_model,
+    decide,
+    is_undecided,
+    select_main_endpoint,
+    trusts_files,
+)
 from manus.runs.jobs import Job, create_job, create_resume_job, read_outcome, run_job
 from manus.runs.options import RunOptions
-from manus.runs.protocol_streams import own_streams
-from manus.runs.signals import end_at_once
+from manus.runs.signals import end_at_once, own_streams
 from manus.state.endings import UNFINISHED, WAITING
 from manus.state.errors import ManusError
 from manus.state.request import Request

@@ -26,14 +26,11 @@ from manus.calls.blocked_calls import (
     list_refusals,
     refuse_interrupt,
 )
-from manus.calls.changed_files import FILE_CLOCK
-from manus.calls.downloads import note_writes
+from manus.calls.changed_files import FILE_CLOCK, note_writes
 from manus.calls.egress_guard import RunningCall
 from manus.calls.hooks import has_hooks, observe_with_hooks
 from manus.calls.invoke import failure, observe_call, refusal
-from manus.calls.outside_effects import rate_effect
-from manus.calls.packing import pack, unpack
-from manus.calls.result import Observation, ToolResult
+from manus.calls.result import Observation, ToolResult, pack, rate_effect, unpack
 from manus.calls.session import EVERYTHING, Resource, Session
 from manus.calls.siblings import Needs, describe_call
 from manus.calls.truncation import HEAD, HEAD_OF_OUTPUT, max_tokens_for, truncate

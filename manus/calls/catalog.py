@@ -17,10 +17,9 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from manus.calls.base import AgentTool
 from manus.calls.invoke import observe_call
-from manus.calls.other_names import find_our_name, normalize_name
 from manus.calls.result import Observation
 from manus.calls.session import Session
-from manus.calls.tool_descriptions import describe_tool, list_tools
+from manus.calls.tool_descriptions import describe_tool, find_our_name, list_tools, normalize_name
 from manus.calls.user_tools import is_user_tool, load_user_tool, tool_from_function
 from manus.prompts import on_demand as prompts
 from manus.state.errors import SettingsError

@@ -16,7 +16,7 @@ from manus.calls.invoke import refusal
 from manus.calls.result import Observation
 from manus.calls.session import Session
 from manus.calls.session_sandbox import get_sandbox
-from manus.config.hook_settings import HookEvent, HookSettings
+from manus.config.safety_settings import HookEvent, HookSettings
 from manus.prompts import approval as prompts
 from manus.sandbox.host_programs import find_host_path, find_host_program
 from manus.sandbox.process import ProcessResult, run

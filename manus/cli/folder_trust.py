@@ -22,7 +22,7 @@ def ask_for_file_trust(args: RunOptions, settings: Settings) -> Path | None:
     current folder holds for the folder that runs there create, not for what else is in it.
     """
     from manus.config.trust import is_trusted
-    from manus.runs.folder_trust import decide, is_undecided, trusts_files
+    from manus.runs.configuration import decide, is_undecided, trusts_files
 
     folder = _find_workspace(args, settings)
     if can_ask() and is_undecided(folder):

@@ -10,7 +10,7 @@ from typing import Any
 
 from manus.cli.plan_view import PlanView, describe_action
 from manus.cli.screen import CALL, DONE, FAILED, WARNING, Screen
-from manus.pages.report.edits import Edit, parse_edit
+from manus.pages.report.files import Edit, parse_edit
 from manus.prompts import formatting
 from manus.prompts.formatting import clean, count, first_line, flat, in_words, main_argument
 from manus.runs.message_chunks import text_chunks

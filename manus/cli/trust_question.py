@@ -20,7 +20,7 @@ def ask_to_trust(folder: Path, effects: Sequence[str] = ()) -> None:
     `effects` are sentences on what its files would change.
     """
     from manus.cli.choices import ask_yes
-    from manus.runs.folder_trust import CONSEQUENCE, QUESTION, decide
+    from manus.runs.configuration import CONSEQUENCE, QUESTION, decide
 
     print_note(f"{QUESTION} {folder}\n{' '.join([*effects, CONSEQUENCE])}")
     decide(folder, trusted=ask_yes())

@@ -23,7 +23,6 @@ from pydantic import BaseModel, Field, ValidationError
 from pydantic_core import ErrorDetails
 
 from manus.config.browser_settings import BrowserSettings, EgressSettings, SearchSettings
-from manus.config.hook_settings import HookSettings
 from manus.config.mcp_settings import McpServer
 from manus.config.model_settings import (
     ENDPOINT,
@@ -35,8 +34,7 @@ from manus.config.model_settings import (
 )
 from manus.config.profile import ProfileSettings
 from manus.config.provider_table import DEFAULT_PROVIDER, DEFAULT_VARIABLES
-from manus.config.queue_settings import QueueSettings
-from manus.config.safety_settings import ApproveSettings, SandboxSettings
+from manus.config.safety_settings import ApproveSettings, HookSettings, SandboxSettings
 from manus.config.secret_texts import SecretSettings
 from manus.config.trust import is_trusted, warn_of_untrusted
 from manus.config.untrusted_settings import only_stricter
@@ -57,6 +55,17 @@ _SHORT_VARIABLES = {
 }
 VISION = "vision"
 """The role of the model that describes images if the agent's own model cannot see them."""
+
+
+class QueueSettings(BaseModel, frozen=True, extra="forbid"):
+    """The queue of `manus run --queue` and `manus worker`. Times are in seconds."""
+
+    takeover_after: float = Field(30.0, gt=0)
+    """A worker that sends no heartbeat for this time loses its runs to other workers. Set the same
+    time on all machines."""
+    grace: float = Field(20.0, ge=0)
+    """Time that a stopping worker gives its runs to complete their current step. After that it
+    cancels the step."""
 
 
 class Settings(ModelSettings):

@@ -1,16 +1,28 @@
-"""The agent graph: think, act, stuck_check."""
+"""The agent graph: think, act, stuck_check, and the schema of its state."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Literal,
+    NotRequired,
+    Required,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+    overload,
+)
 
 from langchain_core.messages import SystemMessage
 from langchain_core.runnables import Runnable
 from langgraph.cache.base import BaseCache
 from langgraph.graph import END, START, StateGraph
+from langgraph.prebuilt import ToolCallTransformer
 from langgraph.store.base import BaseStore
 from langgraph.types import Checkpointer
 from typing_extensions import TypedDict, Unpack
@@ -19,24 +31,22 @@ from manus.config.context import Context
 from manus.config.model_settings import split_spec
 from manus.config.packages import import_optional
 from manus.config.profile import Profile
-from manus.graph.agent_schema import extend_schema, list_keys
 from manus.graph.profiles import find_profile
 from manus.graph.routing import Router, route_after_stuck_check, route_after_think
 from manus.graph.run_graph import RunGraph
-from manus.graph.stream_projections import list_transformers
 from manus.models.wrapped import chat_model_in
 from manus.nodes.act import act
 from manus.nodes.stuck_check import stuck_check
 from manus.nodes.think import think
 from manus.nodes.wrapping import AgentOptions
 from manus.prompts import escape_dollars
-from manus.state.agent import AgentOutput, AgentStart, AgentState
+from manus.state.agent import AgentOutput, AgentResult, AgentStart, AgentState
 from manus.state.endings import list_reasons
-from manus.state.results import AgentResult
 from manus.tools.delegate import DELEGATE
 
 if TYPE_CHECKING:
     from manus.graph.middleware.stack import MiddlewareStack
+
 
 _AFTER_THINK: dict[Hashable, str] = {
     "call": "act",
@@ -49,6 +59,10 @@ _AFTER_STUCK_CHECK: dict[Hashable, str] = {
     "next_step": "think",
     **dict.fromkeys(list_reasons("stuck_check"), END),
 }
+
+Side = Literal["state", "input", "output"]
+_DISPLAY_KEYS = {"todos", "files"}
+"""Keys that are derived for chat UIs unless the caller has channels with these names."""
 
 
 class AgentKeywords(TypedDict, total=False):
@@ -261,3 +275,65 @@ def check_model(model: object) -> None:
 def is_model(argument: str | Runnable[Any, Any]) -> bool:
     """Return whether an argument is a chat model, or the name of one: `PROVIDER:NAME`."""
     return not isinstance(argument, str) or split_spec(argument)[1] != argument
+
+
+def list_transformers(
+    stack: MiddlewareStack | None, transformers: Sequence[Any] | None
+) -> list[Any]:
+    """Return the stream transformers of an agent; they do nothing before a v3 stream is opened."""
+    own = stack.transformers if stack is not None else []
+    unique: list[Any] = []
+    for factory in (ToolCallTransformer, subagents, *own, *(transformers or ())):
+        if not any(factory is other for other in unique):
+            unique.append(factory)
+    return unique
+
+
+def subagents(scope: tuple[str, ...]) -> Any:
+    """Return the projection of `subagents`, LangChain's own; one that does nothing without it."""
+    try:
+        from langchain.agents._subagent_transformer import SubagentTransformer
+    except ImportError:
+        return ToolCallTransformer(scope)
+    return SubagentTransformer(scope)
+
+
+def extend_schema(schema: type[Any], hints: Mapping[str, Any]) -> type[Any]:
+    """Return a state schema with the keys of another one that the agent does not have."""
+    if not hints:
+        return schema
+    existing = set(get_type_hints(AgentState)) - _DISPLAY_KEYS
+    keys = get_type_hints(schema, include_extras=True)
+    keys |= {name: hint for name, hint in hints.items() if name not in existing}
+    extended: type[Any] = cast(Any, TypedDict)(schema.__name__, keys, total=False)
+    extended.__doc__ = schema.__doc__
+    return extended
+
+
+def list_keys(schemas: Sequence[type[Any] | None]) -> dict[Side, dict[str, Any]]:
+    """Return the keys that state schemas add to state, input and output, with their types.
+
+    Later schemas override earlier ones. Keys that LangChain's `PrivateStateAttr` and the like mark
+    are omitted from input and output.
+    """
+    keys: dict[Side, dict[str, Any]] = {"state": {}, "input": {}, "output": {}}
+    for schema in schemas:
+        hints = {} if schema is None else get_type_hints(schema, include_extras=True)
+        for name, hint in hints.items():
+            marks = [*_find_marks(hint)]
+            keys["state"][name] = hint
+            for side in ("input", "output"):
+                keys[side].pop(name, None)
+                if not any(getattr(mark, side) for mark in marks):
+                    keys[side][name] = hint
+    return keys
+
+
+def _find_marks(hint: Any) -> Iterator[Any]:
+    """Yield the marks of a private key, inside `NotRequired` or outside."""
+    for metadata in getattr(hint, "__metadata__", ()):
+        # by name: `langchain` is an extra
+        if type(metadata).__name__ == "OmitFromSchema":
+            yield metadata
+    if get_origin(hint) in (Required, NotRequired):
+        yield from _find_marks(get_args(hint)[0])

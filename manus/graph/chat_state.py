@@ -15,9 +15,9 @@ from typing import Any
 from langgraph.types import PregelTask, StateSnapshot
 
 from manus.graph.inputs import served_root
-from manus.graph.thread_status import with_task_status
+from manus.graph.outcome import with_task_status
 from manus.state.errors import ManusError
-from manus.state.todos import list_todos
+from manus.state.plan import list_todos
 from manus.workspace.safe_open import look_at, open_file
 from manus.workspace.workspace import Workspace
 

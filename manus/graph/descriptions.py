@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_type_hints
 
-from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.graph import Graph
-from langchain_core.tools import BaseTool
+from langchain_core.tools import BaseTool, StructuredTool
 from langgraph.graph.state import CompiledStateGraph
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from manus.config.context import Context
 from manus.config.profile import Profile
-from manus.graph.agent_tool import build_agent_tool
-from manus.graph.input_model import input_model
 from manus.graph.routing import with_all_labels
 from manus.state.agent import AgentInput
+
+_MESSAGES = "Instead of the request: messages as objects with `role` and `content`"
 
 
 class Descriptions(CompiledStateGraph[Any, Context, Any, Any]):
@@ -51,3 +51,51 @@ class Descriptions(CompiledStateGraph[Any, Context, Any, Any]):
         schema = super().get_input_jsonschema(config)
         schema.get("properties", {}).pop("status", None)
         return {**schema, "title": "Input", "description": str(AgentInput.__doc__)}
+
+
+def input_model(schema: type[Any], name: str) -> type[BaseModel]:
+    """Return a model with the keys of an input schema; an omitted key is None.
+
+    Messages are plain objects: the schemas of all classes of messages would take 30 KB.
+    """
+    fields: dict[str, Any] = {}
+    for key, hint in get_type_hints(schema, include_extras=True).items():
+        fields[key] = (hint, None)
+    fields.pop("status", None)
+    fields["messages"] = (list[dict[str, Any]], Field(None, description=_MESSAGES))
+    return create_model(
+        f"{name}_input",
+        __config__=ConfigDict(arbitrary_types_allowed=True),
+        __doc__=AgentInput.__doc__,
+        **fields,
+    )
+
+
+def build_agent_tool(
+    graph: Runnable[Any, Any], schema: type[BaseModel], name: str, description: str
+) -> BaseTool:
+    """Return a tool that runs a graph.
+
+    Its text is the answer of the run; the artifact is the whole result, which no model sees.
+    """
+
+    async def run(config: RunnableConfig, **values: Any) -> tuple[str, Any]:
+        result = await graph.ainvoke(_without_none(values), config)
+        return str(result["output"]), result
+
+    def run_sync(config: RunnableConfig, **values: Any) -> tuple[str, Any]:
+        result = graph.invoke(_without_none(values), config)
+        return str(result["output"]), result
+
+    return StructuredTool.from_function(
+        run_sync,
+        coroutine=run,
+        name=name,
+        description=description,
+        args_schema=schema,
+        response_format="content_and_artifact",
+    )
+
+
+def _without_none(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}

@@ -23,10 +23,9 @@ from manus.graph.run_graph import RunGraph
 from manus.nodes.execute_step import execute_step
 from manus.nodes.plan import plan
 from manus.nodes.summarize import summarize
-from manus.state.agent import AgentStart
+from manus.state.agent import AgentStart, FlowResult
 from manus.state.errors import UsageError
 from manus.state.flow import FlowOutput, FlowState
-from manus.state.results import FlowResult
 
 _AFTER_PLAN: dict[Hashable, str] = {
     "ready": "execute_step",

@@ -10,8 +10,8 @@ from langchain_core.messages import AnyMessage, HumanMessage
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from manus.config.context import HELD
+from manus.graph.inputs import is_served
 from manus.graph.outcome import is_over
-from manus.graph.run_config import is_served
 from manus.nodes.active_run import ActiveRun
 from manus.state.endings import get_ending
 from manus.state.errors import UsageError

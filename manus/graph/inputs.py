@@ -11,12 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage
+from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import get_runtime
 from pydantic import ValidationError
 
 from manus.config.context import Context
 from manus.config.settings import load_settings
+from manus.graph.pending_calls import MARK
 from manus.models.providers import REPLAY
+from manus.nodes.active_run import KEY, ActiveRun, RunReference
 from manus.state.errors import UsageError
 from manus.state.history import append_messages
 from manus.state.text import sanitize, sanitize_all
@@ -27,6 +30,11 @@ _RESERVED = re.compile(r"_.*|.*-.*|.*_ids?|(checkpoint|langgraph|user)(_.*)?")
 """Names of the keys that LangGraph, its servers and their clients put into a configuration: private
 ones, HTTP headers, ids, and those about the checkpoint, the server and the user."""
 NO_REQUEST = "There is no request: pass text in `request`, or messages with one from the user."
+
+_SERVED = frozenset({"assistant_id", "langgraph_auth_user"})
+"""Keys that only servers add to a configuration; Aegra adds the second."""
+_SUPERSTEPS = 1_000_000
+"""Recursion limit, so high that the step budget ends a run, not LangGraph."""
 
 
 def to_input(graph_input: Any, *, needs_request: bool = True) -> Any:
@@ -213,3 +221,28 @@ def check_served(context: Context) -> None:
                 f"The run's `{name}` is outside of {root}, the only folder in which the server "
                 "works (MANUS_SERVED_ROOT sets another)."
             )
+
+
+def is_served(config: RunnableConfig) -> bool:
+    """Return whether LangGraph's server, or another one with its API, runs the graph."""
+    return not _SERVED.isdisjoint(config.get("configurable", {}))
+
+
+def build_run_config(
+    config: RunnableConfig,
+    configurable: dict[str, Any],
+    active_run: ActiveRun,
+    recursion_limit: int | None,
+) -> RunnableConfig:
+    """Return the configuration with the active run, and its journal in the metadata."""
+    if recursion_limit is None:
+        recursion_limit = _SUPERSTEPS
+    metadata = {**config.get("metadata", {}), MARK: active_run.session.journal.id}
+    if active_run.agent_options.name:
+        metadata["lc_agent_name"] = active_run.agent_options.name
+    return {
+        **config,
+        "configurable": {**configurable, KEY: RunReference(active_run)},
+        "metadata": metadata,
+        "recursion_limit": recursion_limit,
+    }

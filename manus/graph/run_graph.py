@@ -25,20 +25,18 @@ from manus.graph.chat_state import ChatStream, adapt_for_chat_uis
 from manus.graph.descriptions import Descriptions
 from manus.graph.inbox import next_input, open_inbox
 from manus.graph.inputs import (
+    build_run_config,
     check_served,
     find_served_records,
+    is_served,
     program_context,
     resolve_context,
     to_input,
 )
-from manus.graph.outcome import format_question, is_over
-from manus.graph.restore_files import restore_files
-from manus.graph.resume import at_newest, restore_run, resume_repeated
-from manus.graph.run_config import build_run_config, is_served
-from manus.graph.saver_threads import with_usable_saver
+from manus.graph.outcome import as_ended, as_waiting, format_question, is_over, record_failures
+from manus.graph.resume import at_newest, restore_files, restore_run, resume_repeated
 from manus.graph.state_update import check_update
-from manus.graph.sync_calls import ResultT, SyncCalls
-from manus.graph.thread_status import as_ended, as_waiting, record_failures
+from manus.graph.sync_calls import ResultT, SyncCalls, with_usable_saver
 from manus.graph.waiting import handle_waiting
 from manus.nodes.active_run import ActiveRun, get_parent_run, open_run
 from manus.nodes.wrapping import AgentOptions

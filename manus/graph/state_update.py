@@ -15,10 +15,9 @@ from manus.graph.chat_state import FILES, TODOS
 from manus.graph.outcome import is_over
 from manus.prompts import flow as prompts
 from manus.prompts.agent import STOPPED_REPLY
-from manus.state.closing import without_closings
 from manus.state.errors import UsageError
 from manus.state.flow import FlowState
-from manus.state.history import append_messages
+from manus.state.history import append_messages, without_closings
 from manus.state.plan import Plan
 from manus.state.plan_changes import fold_plan, fold_plans
 

@@ -22,8 +22,7 @@ from manus.graph.outcome import is_for_model_server
 from manus.graph.pending_calls import calls_by_task, message_in
 from manus.prompts import agent as prompts
 from manus.prompts import flow as flow_prompts
-from manus.state.closing import close_history
-from manus.state.history import as_messages
+from manus.state.history import as_messages, close_history
 from manus.state.messages import call_ids, get_text
 from manus.threads.journal import Journal
 from manus.tools.ask_human import ASK_HUMAN

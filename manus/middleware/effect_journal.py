@@ -21,7 +21,7 @@ from langgraph.errors import GraphBubbleUp
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
 
-from manus.calls.packing import is_storable, pack_value, unpack_value
+from manus.calls.result import is_storable, pack_value, unpack_value
 from manus.config.files import state_folder
 from manus.middleware.recorded_calls import (
     CallKey,

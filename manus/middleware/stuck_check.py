@@ -12,8 +12,13 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
 
-from manus.nodes.exchange.fingerprint import call_fingerprint
-from manus.nodes.exchange.loop_detection import find_loop, is_refused, newest_step, next_loop
+from manus.nodes.exchange.loop_detection import (
+    call_fingerprint,
+    find_loop,
+    is_refused,
+    newest_step,
+    next_loop,
+)
 from manus.prompts import agent as prompts
 from manus.state.agent import Loop, TrailEntry
 from manus.state.messages import CALL_FACTS, is_from_user, is_reply

@@ -1,34 +1,40 @@
-"""act: execute one call of the last assistant message; one task per call."""
+"""act: execute one call of the last assistant message, or hand over to another node."""
 
 from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import partial
+from itertools import chain
 from typing import Any
 
-from langchain_core.messages import AnyMessage, ToolMessage
+from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.errors import GraphBubbleUp, ParentCommand
 from langgraph.runtime import Runtime
-from langgraph.types import Command
+from langgraph.types import Command, Send
 
 from manus.calls.call import call_tool
+from manus.calls.egress_guard import EgressGuard
+from manus.calls.foreign_results import with_sibling_answers
 from manus.calls.on_demand import mark_description
-from manus.calls.packing import is_storable
-from manus.calls.result import ToolResult
+from manus.calls.result import ToolResult, is_storable
 from manus.calls.session import Session
+from manus.calls.siblings import Sibling
 from manus.config.context import Context
 from manus.nodes.active_run import ActiveRun, get_active_run
 from manus.nodes.context.compaction import offer_recall
-from manus.nodes.exchange.fingerprint import result_fingerprint
-from manus.nodes.handoff import parent_command
+from manus.nodes.exchange.loop_detection import result_fingerprint
 from manus.nodes.subagent import run_delegated
 from manus.sandbox.process_output import listener
 from manus.state.agent import ToolTask
 from manus.state.events import CallEvent, ObservationEvent, OutputEvent
+from manus.state.history import as_messages
 from manus.state.messages import CALL_FACTS, FROM_TOOL
+from manus.state.taint import request_fields
 from manus.threads.records.select import CHECKPOINTER
 from manus.tools.delegate import agent_at_work
 from manus.tools.mcp import load_mcp_tools
@@ -173,3 +179,59 @@ async def _reload_tools(active_run: ActiveRun, task: ToolTask) -> None:
         await load_mcp_tools(active_run.catalog, active_run.session)
     if "compaction" in task:
         await offer_recall(active_run, task["compaction"])
+
+
+def parent_command(
+    own: Command[Any], calls: Mapping[str, Sibling], guard: EgressGuard
+) -> Command[Any]:
+    """Return the one command with which the calls of a message leave the agent.
+
+    It is the first handoff of the `calls`, or `own` if there is none. If all of them send tasks to
+    nodes, it sends all tasks. The history that it hands over has an answer to each call of the
+    message.
+    """
+    commands = [call.handoff for call in calls.values() if call.handoff is not None] or [own]
+    first = commands[0]
+    tasks = [_sends(command) for command in commands]
+    if len(commands) > 1 and all(tasks):
+        first = replace(first, goto=list(chain.from_iterable(tasks)))
+    answers = {name: call.message for name, call in calls.items() if call.message is not None}
+    update = dict(first._update_as_tuples())
+    if "messages" in update:
+        update["messages"] = _messages(update["messages"], answers, guard)
+    sends = _sends(first)
+    if sends:
+        first = replace(first, goto=[_complete_send(send, answers, guard) for send in sends])
+    return replace(first, update=update or None)
+
+
+def _sends(command: Command[Any]) -> list[Send]:
+    """Return the tasks that a command sends; none if it names a node."""
+    goto: Any = command.goto
+    targets = list(goto) if isinstance(goto, list | tuple) else [goto]
+    return targets if all(isinstance(target, Send) for target in targets) else []
+
+
+def _complete_send(send: Send, answers: Mapping[str, ToolMessage], guard: EgressGuard) -> Send:
+    if not isinstance(send.arg, dict) or "messages" not in send.arg:
+        return send
+    messages = _messages(send.arg["messages"], answers, guard)
+    return Send(send.node, {**send.arg, "messages": messages}, timeout=send.timeout)
+
+
+def _messages(
+    messages: Any, answers: Mapping[str, ToolMessage], guard: EgressGuard
+) -> list[BaseMessage]:
+    """Return the messages to hand over, with all answers, and marked if an agent wrote them."""
+    return list(_mark_tainted(with_sibling_answers(as_messages(messages), answers), guard))
+
+
+def _mark_tainted(messages: Iterable[BaseMessage], guard: EgressGuard) -> Iterable[BaseMessage]:
+    for message in messages:
+        if isinstance(message, HumanMessage) and message.id is None:
+            # written by a tool: an agent's text must not allow hosts on the user's behalf
+            taint = request_fields(guard.words, guard.exposure)
+            kwargs = {**message.additional_kwargs, **taint}
+            yield message.model_copy(update={"additional_kwargs": kwargs})
+        else:
+            yield message

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from manus.calls.downloads import read_downloads
+from manus.calls.changed_files import read_downloads
 from manus.calls.session import Session
 from manus.threads.archive import Archive
 from manus.threads.journal import Journal

@@ -19,17 +19,23 @@ from manus.nodes.planning.approval import ask_for_approval
 from manus.nodes.planning.planner import Executors, ask_planner, compact_thread
 from manus.nodes.summarize import summarize_without_model
 from manus.prompts import flow as prompts
-from manus.state.closing import close_history
 from manus.state.endings import ENDINGS, StopReason
 from manus.state.errors import ManusError, ModelUnavailableError
 from manus.state.events import PlanChange, PlanEvent, StatusEvent
 from manus.state.flow import FlowRun, FlowState, total_usage
+from manus.state.history import close_history
 from manus.state.messages import ephemeral, get_text, last_request
-from manus.state.plan import Plan, describe_order, format_plan, format_result, steps_to_revise
+from manus.state.plan import (
+    Plan,
+    describe_order,
+    format_plan,
+    format_result,
+    list_todos,
+    steps_to_revise,
+)
 from manus.state.plan_changes import NewStep, create, replace_step, revise
 from manus.state.request import full_request
 from manus.state.text import shorten
-from manus.state.todos import list_todos
 from manus.state.usage import add_usage, budget_used_up, no_usage, sum_usage
 from manus.tools.planning import PlanningArgs
 

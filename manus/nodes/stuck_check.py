@@ -1,4 +1,4 @@
-"""stuck_check: count the step, detect loops, and decide whether the run ends."""
+"""stuck_check: count the step, detect loops, and decide whether the run ends; finish: end it."""
 
 from __future__ import annotations
 
@@ -23,16 +23,15 @@ from manus.nodes.exchange.stop_conditions import (
     final_update,
     find_stop_reason,
     format_step,
+    is_sent_back,
     last_text,
 )
-from manus.nodes.exchange.text_replies import is_sent_back
 from manus.nodes.think import start_if_new
 from manus.prompts import agent as prompts
 from manus.state.agent import AgentState, Loop, Run
-from manus.state.closing import close_history
 from manus.state.endings import ENDINGS, StopReason
 from manus.state.events import LoopEvent, StatusEvent
-from manus.state.history import messages_since
+from manus.state.history import close_history, messages_since
 from manus.state.messages import (
     call_facts,
     get_text,
@@ -254,3 +253,19 @@ def ask_about_loop(active_run: ActiveRun, run: Run, loop: Loop) -> Update:
         "loop": None,
         "trail": Overwrite([]),
     }
+
+
+async def finish(
+    state: AgentState, runtime: Runtime[Context], config: RunnableConfig
+) -> dict[str, Any]:
+    """End the run with the last text as its answer; start it first if it has had no step."""
+    active_run = get_active_run(config)
+    update: dict[str, Any] = {**start_if_new(state, active_run)}
+    run = update.get("run") or state["run"]
+    history = messages_since(state.get("messages", []), run["request_id"])
+    lines = [] if update else state.get("results", [])
+    text = last_text(history, lines)
+    end = final_update("answered", None, text, run["max_steps"], None)
+    end["messages"] = close_history(state.get("messages", []), text, is_answer=True)
+    runtime.stream_writer(StatusEvent(type="status", status=end["status"], stop_reason="answered"))
+    return {**update, **end}

@@ -29,10 +29,9 @@ from manus.nodes.exchange.stop_conditions import final_update, last_text
 from manus.nodes.held_question import ask_about_held_files
 from manus.nodes.wrapping import ModelAnswer, ModelStep
 from manus.state.agent import AgentState, Run
-from manus.state.closing import close_history, without_closings
 from manus.state.errors import BudgetError, ManusError, ModelUnavailableError
 from manus.state.events import StatusEvent, StepEvent, ThoughtEvent
-from manus.state.history import messages_since
+from manus.state.history import close_history, messages_since, without_closings
 from manus.state.messages import get_text, has_calls, list_calls
 from manus.state.usage import Usage, no_usage, sum_usage
 from manus.tools.bash import BASH

@@ -1,8 +1,9 @@
-"""Build the context of a run and check its settings before it starts."""
+"""Build the context of a run, and check its settings and the trust in its folder."""
 
 from __future__ import annotations
 
 import importlib.util
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -16,8 +17,16 @@ if TYPE_CHECKING:
     from manus.config.model_settings import ModelSettings
     from manus.config.settings import Settings
 
+
 T = TypeVar("T")
 _GENERATED_NAMES = {"manus.toml", "workspace"}
+
+QUESTION = "Do you trust the files in this folder?"
+CONSEQUENCE = (
+    "If you do not, its AGENTS.md, skills and settings do not apply, and text from its files "
+    "counts as untrusted: the agent asks before it sends anything to a host that you have not "
+    "named."
+)
 
 
 def build_context(args: RunOptions, **defaults: Any) -> Context:
@@ -138,3 +147,31 @@ def is_installed(module: str) -> bool:
         return importlib.util.find_spec(module) is not None
     except ModuleNotFoundError:
         return False
+
+
+def is_undecided(folder: Path) -> bool:
+    """Return whether the user has not yet trusted or distrusted a folder. Blocking."""
+    from manus.config.trust import is_trusted
+
+    try:
+        is_empty = next(folder.iterdir(), None) is None
+    except OSError:  # missing, or not readable
+        return False
+    return not is_empty and is_trusted(folder, os.environ) is None and not trusts_files(folder)
+
+
+def decide(folder: Path, *, trusted: bool) -> None:
+    """Store the user's decision about a folder; report it on stderr if that fails. Blocking."""
+    from manus.config.trust import trust
+
+    try:
+        trust(folder, trusted=trusted)
+    except OSError as error:
+        sys.stderr.write(f"manus: Cannot save your answer: {error}.\n")
+
+
+def trusts_files(folder: Path) -> bool:
+    """Return whether the files of a folder are trusted. Blocking."""
+    from manus.workspace.workspace import Workspace
+
+    return Workspace(folder).trusts_files(os.environ)

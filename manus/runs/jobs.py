@@ -22,8 +22,7 @@ from manus.graph.thread_graph import build_graph
 from manus.runs.configuration import build_context, check_model, check_presence, check_workspace
 from manus.runs.message_chunks import StreamedText
 from manus.runs.messages import create_next_job
-from manus.runs.options import RunOptions, stored_options
-from manus.runs.output_schema import read_schema
+from manus.runs.options import RunOptions, read_schema, stored_options
 from manus.state.errors import UsageError
 from manus.threads.base import Store
 from manus.threads.thread_list import MAX_TITLE, Thread, get_thread, read_thread, thread_config

@@ -8,7 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
+
+from manus.config.packages import import_optional
+from manus.state.errors import UsageError
+from manus.state.text import read_json
 
 Limits = dict[str, float]
 """Limits of a budget, by field name of `manus.state.usage.Budget`."""
@@ -78,3 +82,24 @@ def context_options() -> set[str]:
 def stored_options() -> set[str]:
     """Return the names of the options that are stored with a thread, for resuming it."""
     return context_options() - _NOT_STORED
+
+
+def read_schema(file: Path | None) -> dict[str, Any] | None:
+    """Return the schema in a file, with a title; None without a file. Blocking.
+
+    Raises:
+        UsageError: it is not the JSON Schema of an object, or nothing here can check the answer.
+    """
+    if file is None:
+        return None
+    user, remedy = "--output-schema needs", "pip install jsonschema"
+    validators = import_optional("jsonschema.validators", user, "jsonschema", remedy)
+    try:
+        schema = read_json(file.read_text("utf-8"))
+        validators.validator_for(schema).check_schema(schema)
+    except (OSError, ValueError, validators.exceptions.SchemaError) as error:
+        problem = getattr(error, "message", error)
+        raise UsageError(f"{file} is not a JSON Schema: {problem}.") from None
+    if not isinstance(schema, dict) or schema.get("type") != "object":
+        raise UsageError(f'{file} is not the JSON Schema of an object (`"type": "object"`).')
+    return {"title": "answer", **schema}

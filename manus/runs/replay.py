@@ -35,14 +35,14 @@ from manus.graph.outcome import Outcome
 from manus.graph.run_graph import RunGraph
 from manus.models.client import Reply
 from manus.models.recording import Turn, decode_reply, encode_reply, normalize_message
-from manus.nodes.exchange.fingerprint import hide_noise
+from manus.nodes.exchange.loop_detection import hide_noise
 from manus.nodes.wrapping import AgentOptions, ModelAnswer, ModelStep
-from manus.runs.fork import find_first_snapshot, open_snapshots, write_snapshot
 from manus.runs.jobs import Job, run_job
 from manus.runs.messages import send
-from manus.state.closing import without_closings
+from manus.runs.time_travel import find_first_snapshot, open_snapshots, write_snapshot
 from manus.state.endings import get_ending
 from manus.state.errors import ReplayMismatchError, UsageError
+from manus.state.history import without_closings
 from manus.state.messages import DESCRIPTION, call_facts, get_text, is_request
 from manus.state.request import typed_request
 from manus.state.usage import Budget, Spending

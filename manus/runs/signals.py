@@ -1,12 +1,14 @@
-"""Stop a run on SIGINT, SIGTERM or SIGHUP: cleanly the first time, immediately the second."""
+"""The signals and the standard streams of a process that runs an agent."""
 
 from __future__ import annotations
 
 import asyncio
+import io
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, NoReturn, Self
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -63,3 +65,32 @@ def end_at_once(code: int) -> NoReturn:
     if sys.stderr.isatty():
         os.write(2, b"\x1b[?25h")  # show the cursor, which is hidden during redraws
     os._exit(code)
+
+
+class _ToClient(io.FileIO):
+    """Raw stdout for the client; exits when the client has closed its end.
+
+    The SDK would wait until stdin is closed too, and then fail with a broken pipe.
+    """
+
+    def write(self, data: Any) -> int:
+        try:
+            return super().write(data)
+        except BrokenPipeError:
+            end_at_once(0)
+
+
+@contextmanager
+def own_streams() -> Iterator[None]:
+    """Give a protocol's SDK duplicates of stdin and stdout, because it closes the streams it uses.
+
+    Other output in the block goes to stderr, where it does not break the protocol.
+    """
+    original = (sys.stdin, sys.stdout)
+    sys.stdin = os.fdopen(os.dup(0), encoding="utf-8")
+    sys.stdout = io.TextIOWrapper(io.BufferedWriter(_ToClient(os.dup(1), "w")), encoding="utf-8")
+    os.dup2(2, 1)
+    try:
+        yield
+    finally:
+        sys.stdin, sys.stdout = original

@@ -1,4 +1,4 @@
-"""The typed state of the agent graph: its input, its channels and its output."""
+"""The typed state of the agent graph: its input, channels and output, and typed results."""
 
 from __future__ import annotations
 
@@ -9,16 +9,14 @@ from typing import Annotated, Any, Literal, NotRequired
 
 from langchain_core.messages import AnyMessage
 from langgraph.channels.delta import DeltaChannel
+from langgraph.types import Interrupt
 from pydantic import Field
-
-# pydantic, which describes these to Studio, requires this one before Python 3.12
 from typing_extensions import TypedDict
 
 from manus.state.endings import RunStatus, StopReason
 from manus.state.history import append_messages
-from manus.state.plan import Plan
+from manus.state.plan import Plan, Todo
 from manus.state.plan_changes import fold_plans
-from manus.state.todos import Todo
 from manus.state.usage import Spending, Usage
 
 SNAPSHOT_EVERY = 1000
@@ -262,3 +260,24 @@ class ToolTask(TypedDict):
     """The addresses that the user has typed."""
     refused: NotRequired[list[str]]
     """Rules of the calls refused in the run."""
+
+
+class AgentResult(TypedDict):
+    """Result of a run of the agent graph; its keys are those of `AgentOutput`."""
+
+    status: RunStatus
+    stop_reason: StopReason | None
+    success: bool | None
+    output: str
+    usage: Usage
+    messages: list[AnyMessage]
+    results: NotRequired[list[str]]
+    refused: NotRequired[list[Refusal]]
+    __interrupt__: NotRequired[list[Interrupt]]
+
+
+class FlowResult(AgentResult):
+    """Result of a run of the flow graph; its keys are those of `FlowOutput`."""
+
+    plan: NotRequired[Plan]
+    todos: NotRequired[list[Todo]]

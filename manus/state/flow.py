@@ -12,9 +12,8 @@ from typing_extensions import TypedDict
 from manus.state.agent import AgentOutput, Compaction, Refusal, delta_channel, keep_newest
 from manus.state.endings import RunStatus, StopReason
 from manus.state.history import append_messages
-from manus.state.plan import Plan, Waiting, steps_to_revise
+from manus.state.plan import Plan, Todo, Waiting, fold_todos, steps_to_revise
 from manus.state.plan_changes import fold_plan, fold_plans
-from manus.state.todos import Todo, fold_todos
 from manus.state.usage import RoleUsage, Usage, add_usage
 
 

@@ -1,4 +1,7 @@
-"""The history of a thread: the reducer of the `messages` channel, and the index of its messages."""
+"""The history of a thread: its reducer, its index by id, and the message that closes a run.
+
+Programs that use any LangGraph graph read the result of a run from the last message of its state.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ from langchain_core.messages import (
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from pydantic import ValidationError
 
-from manus.state.messages import CLOSES
+from manus.state.messages import CLOSES, get_text, has_calls, is_reply
 
 _ID_NAMESPACE = uuid.UUID("9d0f7a52-0f4b-4b0e-9a52-7f1f7f0f6a11")
 _MESSAGE_CLASSES: dict[str, type[BaseMessage]] = {
@@ -171,3 +174,46 @@ def _as_message(item: Any) -> BaseMessage:
     if isinstance(message, BaseMessageChunk):
         return message_chunk_to_message(message)
     return message
+
+
+def is_closing(message: BaseMessage) -> bool:
+    """Return whether a message only repeats the output of a run (see `CLOSES`)."""
+    return CLOSES in message.additional_kwargs
+
+
+def without_closings(history: Sequence[AnyMessage]) -> list[AnyMessage]:
+    """Return the history without the messages that repeat what it already contains.
+
+    An agent of a team may get the closing message of another one without the messages that it
+    closes; that one is kept.
+    """
+    if isinstance(history, History) and not history.has_closings:
+        return list(history)
+    closings = [message for message in history if CLOSES in message.additional_kwargs]
+    if not closings:
+        return list(history)
+    ids = {message.id for message in history}
+    hidden = [m.id for m in closings if m.additional_kwargs[CLOSES] in ids]
+    return [message for message in history if message.id not in hidden]
+
+
+def close_history(
+    history: Sequence[AnyMessage], output: str, *, is_answer: bool = False
+) -> list[AnyMessage]:
+    """Return the write after which a history ends with the output of a run.
+
+    If its last message is a plain text that `is_answer`, it becomes the output, which may have a
+    note at its end. Otherwise a closing message is added.
+    """
+    messages = without_closings(history)
+    last = messages[-1] if messages else AIMessage("", id="")
+    if is_reply(last) and not has_calls(last):
+        if get_text(last) == output:
+            return []
+        is_plain = is_answer and isinstance(last.content, str)
+        if is_plain and output.startswith(get_text(last).strip()):
+            return [last.model_copy(update={"content": output})]
+    if not output:
+        return []
+    kwargs = {CLOSES: last.id}
+    return [AIMessage(output, id=f"{last.id}-output", additional_kwargs=kwargs)]

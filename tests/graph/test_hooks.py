@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from manus import Profile, build_agent
-from manus.config.hook_settings import HookSettings
+from manus.config.safety_settings import HookSettings
 from tests.helpers.agent import ScriptedAgent
 from tests.server import call, text
 

@@ -15,7 +15,7 @@ from manus.graph.state_update import reopen
 from manus.scripted import ScriptedModel
 from manus.scripted import call as model_call
 from manus.scripted import text as model_text
-from manus.state.closing import close_history, without_closings
+from manus.state.history import close_history, without_closings
 from manus.state.messages import CLOSES
 from tests.flow.helpers import ScriptedFlow, makes, succeeds
 from tests.helpers.agent import ScriptedAgent, thread_config

@@ -5,9 +5,8 @@ from typing import Any, get_type_hints
 import pytest
 
 from manus import build_agent, build_flow
-from manus.state.agent import AgentOutput
+from manus.state.agent import AgentOutput, AgentResult, FlowResult
 from manus.state.flow import FlowOutput
-from manus.state.results import AgentResult, FlowResult
 
 
 class More:

@@ -15,8 +15,14 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
 from manus.calls.result import Image, Observation
-from manus.nodes.exchange.fingerprint import call_fingerprint, result_fingerprint
-from manus.nodes.exchange.loop_detection import POLLS, find_loop, newest_step, next_loop
+from manus.nodes.exchange.loop_detection import (
+    POLLS,
+    call_fingerprint,
+    find_loop,
+    newest_step,
+    next_loop,
+    result_fingerprint,
+)
 from manus.state.agent import MAX_ENTRIES, Loop, TrailEntry, append_entries
 from manus.state.messages import CALL_FACTS
 from tests.helpers.edits import Edit

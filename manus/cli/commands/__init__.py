@@ -5,17 +5,13 @@ from __future__ import annotations
 import click
 
 from manus import __version__
-from manus.cli.commands.acp import acp
 from manus.cli.commands.demo import demo
-from manus.cli.commands.held import held
 from manus.cli.commands.mcp import mcp
-from manus.cli.commands.pages import report, ui, watch
-from manus.cli.commands.profiles import graph, profiles
-from manus.cli.commands.replay import replay
-from manus.cli.commands.rewind import fork, history, rewind
+from manus.cli.commands.pages import acp, report, ui, watch
+from manus.cli.commands.rewind import fork, history, replay, rewind
 from manus.cli.commands.run import chat, flow, resume, run
 from manus.cli.commands.send import send
-from manus.cli.commands.setup import doctor, memory, setup, trust
+from manus.cli.commands.setup import doctor, graph, held, memory, profiles, setup, trust
 from manus.cli.commands.threads import show, threads
 from manus.cli.commands.transfer import export, import_thread
 from manus.cli.commands.worker import worker

@@ -1,4 +1,4 @@
-"""`manus report`, `ui` and `watch`: threads as HTML pages, in a file or served locally."""
+"""`manus report`, `ui`, `watch` and `acp`: threads as HTML pages, and for editors."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from manus.runs.options import RunOptions
 
 if TYPE_CHECKING:
     from manus.threads.base import Store
+
 
 _port = click.option(
     "--port", metavar="N", type=PORT, default=0, help="Port on 127.0.0.1. [default: any free port]"
@@ -130,3 +131,24 @@ def _announce(address: str, *, show: bool) -> None:
         import webbrowser
 
         webbrowser.open(address)
+
+
+@click.command()
+def acp() -> int:
+    """Serve an editor over stdin and stdout (Agent Client Protocol)."""
+    import asyncio
+
+    from manus.cli import startup
+    from manus.cli.logs import flush_traces, set_up_logging
+    from manus.cli.settings import read_settings
+    from manus.config.packages import import_optional
+
+    remedy = "install the extra `acp` (`make setup EXTRAS=acp`)"
+    import_optional("acp", "Editors need", "agent-client-protocol", remedy)
+    settings = read_settings()
+    set_up_logging()
+    startup.load()
+    agent = import_optional("manus.acp.agent", "Editors need", "agent-client-protocol", remedy)
+
+    with flush_traces():
+        return int(asyncio.run(agent.serve(settings)))

@@ -1,13 +1,15 @@
-"""`manus setup`, `doctor`, `trust` and `memory`: settings, checks and stored decisions."""
+"""`manus setup`, `doctor`, `trust`, `memory`, `held`, `profiles`, `graph`: settings, checks."""
 
 from __future__ import annotations
 
 import sys
+import textwrap
 from pathlib import Path
 
 import click
 
 from manus.cli.notes import print_note
+from manus.cli.options import workspace_option
 
 
 @click.command()
@@ -58,7 +60,7 @@ def trust(folder: Path, mcp: str | None, remove: bool) -> int:
 
     Trust ends when any of them changes.
     """
-    from manus.calls.downloads import forget_downloads
+    from manus.calls.changed_files import forget_downloads
     from manus.config.trust import trust as save_trust
     from manus.state.errors import UsageError
     from manus.workspace.workspace import Workspace
@@ -107,4 +109,65 @@ def memory(edit: bool) -> int:
         click.edit(filename=str(memory_file()))
     print_note(str(memory_file()))
     print_output(read_memory() or "The memory is empty.")
+    return 0
+
+
+@click.command()
+@click.argument("names", nargs=-1)
+@workspace_option
+def held(names: tuple[str, ...], workspace: str | None) -> int:
+    """List files that a run could not leave here, or bring them back.
+
+    With NAMES, bring these files back; later runs do not take them out again.
+    """
+    from manus.cli.screen import Screen
+    from manus.cli.settings import read_settings
+    from manus.prompts.formatting import clean
+    from manus.runs.configuration import resolve_workspace
+    from manus.sandbox.held_files import bring_back, list_held
+    from manus.state.errors import UsageError
+    from manus.workspace.workspace import Workspace
+
+    screen = Screen(quiet=False)
+    target = Workspace(Path(resolve_workspace(read_settings(), workspace)))
+    files = list_held(target.records)
+    if unknown := [name for name in names if name not in files]:
+        raise UsageError(f"{', '.join(unknown)} is not held; `manus held` lists what is.")
+    for name in names:
+        bring_back(target.root, name, files[name])
+        screen.paragraph(f"Brought back: {clean(name)}")
+    if not names:
+        listing = "\n".join(f"{clean(name)}  ({path})" for name, path in files.items())
+        screen.paragraph(listing or "No files are held.")
+    return 0
+
+
+@click.command()
+def profiles() -> int:
+    """List the agent profiles."""
+    from manus.calls.catalog import entry_name
+    from manus.cli.output import print_output
+    from manus.cli.settings import read_settings
+    from manus.graph.profiles import PROFILES, all_profiles
+    from manus.prompts.formatting import count, flat
+
+    read_settings()  # first, to report errors in other settings before those in profiles
+    for name, profile in all_profiles().items():
+        origin = "" if name in PROFILES else ", from manus.toml"
+        tools = ", ".join(map(entry_name, profile.tools))
+        texts = (flat(profile.description), f"tools: {tools}")
+        lines = [textwrap.indent(textwrap.fill(text, 78), "  ") for text in texts]
+        head = f"{profile.name} ({count(profile.max_steps, 'step')}{origin})"
+        print_output("\n".join([head, *lines]))
+    return 0
+
+
+@click.command()
+@click.argument("kind", default="agent", type=click.Choice(["agent", "flow"]))
+def graph(kind: str) -> int:
+    """Print a graph as a Mermaid diagram."""
+    from manus.cli.output import print_output
+    from manus.graph.thread_graph import build_graph
+
+    print_output(build_graph(kind, "manus").get_graph().draw_mermaid())
     return 0

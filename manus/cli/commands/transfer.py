@@ -11,7 +11,7 @@ from manus.cli.options import thread_id, workspace_option
 
 if TYPE_CHECKING:
     from manus.config.settings import Settings
-    from manus.runs.transfer.imports import ThreadFile
+    from manus.runs.imports import ThreadFile
     from manus.threads.base import Store
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
@@ -58,7 +58,7 @@ async def _export_trajectory(
 
     from manus.pages.trace.reading import read_trace
     from manus.pages.trace.trajectory import as_atif, as_notebook, as_openai
-    from manus.runs.transfer.secret_values import SecretValues
+    from manus.runs.export import SecretValues
     from manus.state.errors import UsageError
     from manus.threads.thread_list import find_thread
 
@@ -83,9 +83,8 @@ async def _export(
 
     from manus.cli.screen import Screen
     from manus.prompts.formatting import count, size
+    from manus.runs.export import SecretValues, export_thread
     from manus.runs.messages import read_unread
-    from manus.runs.transfer.export import export_thread
-    from manus.runs.transfer.secret_values import SecretValues
     from manus.threads.thread_list import get_thread
 
     thread = await get_thread(store, prefix)
@@ -124,7 +123,7 @@ def import_thread(
     as untrusted.
     """
     from manus.cli.settings import read_settings, with_store
-    from manus.runs.transfer.imports import open_thread_file
+    from manus.runs.imports import open_thread_file
 
     settings = read_settings()
     with open_thread_file(file) as opened:
@@ -150,7 +149,7 @@ async def _import(
 ) -> None:
     from manus.cli.screen import Screen
     from manus.prompts.formatting import count
-    from manus.runs.transfer import imports
+    from manus.runs import imports
 
     imported = await imports.import_thread(store, file, folder, new_id, with_dotfiles=with_dotfiles)
     screen = Screen(quiet=False)

@@ -14,7 +14,7 @@ from manus.config.profile import Profile
 from manus.graph.middleware.hooks import Middleware, hook_node, list_jumps
 from manus.graph.middleware.stack import MiddlewareStack
 from manus.graph.routing import AfterThink, Router, route_after_stuck_check, route_after_think
-from manus.nodes.finish import finish
+from manus.nodes.stuck_check import finish
 from manus.state.endings import list_reasons
 
 Jump = Literal["next", "model", "end"]

@@ -19,9 +19,9 @@ from manus.nodes.context.truncation import context_window, fit_question, render_
 from manus.nodes.exchange.calls import explain_malformed
 from manus.nodes.exchange.environment_info import describe_environment
 from manus.prompts import flow as prompts
-from manus.state.closing import without_closings
 from manus.state.errors import BudgetError, PlanError
 from manus.state.flow import FlowState
+from manus.state.history import without_closings
 from manus.state.messages import ephemeral, last_request, list_calls
 from manus.state.plan import Plan, short_title, unknown_executor
 from manus.state.plan_changes import NewStep

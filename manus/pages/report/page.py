@@ -1,4 +1,4 @@
-"""Render a thread as one HTML file without external resources."""
+"""Render a thread as one HTML file, or a run as a notebook cell, without other resources."""
 
 from __future__ import annotations
 
@@ -17,8 +17,13 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from rich.filesize import decimal
 
-from manus.pages.report.edits import find_edit
-from manus.pages.report.files import ChangedFile, StepPictures, find_changed_files, locate_file
+from manus.pages.report.files import (
+    ChangedFile,
+    StepPictures,
+    find_changed_files,
+    find_edit,
+    locate_file,
+)
 from manus.pages.trace.model import Stage, TraceRun, omit_old_steps, split_at_messages
 from manus.prompts import formatting
 from manus.prompts.markdown import prose
@@ -238,3 +243,24 @@ def stage_name(stage: Stage) -> str:
     if stage.index is None:
         return stage.title
     return f"{stage.index}. {_TAG.sub('', stage.title) or stage.title}"
+
+
+def run_cell(run: TraceRun, summary: str) -> str:
+    """Render a run as HTML for a notebook's output cell. Blocking: it reads the changed files.
+
+    Args:
+        run: a run of an agent, or of a flow with the steps of its plan as stages.
+        summary: one line about how the run ended and what it used.
+    """
+    files, _ = find_changed_files(run)
+    template = environment().get_template("cell.html")
+    # the shared macros use `kind` and `is_live` to omit what only a page has
+    return template.render(
+        kind="cell",
+        is_live=False,
+        style=asset("cell.css"),
+        run=run,
+        files=files,
+        summary=summary,
+        pictures=StepPictures([run], is_live=False),
+    )

@@ -15,7 +15,7 @@ from manus.graph.outcome import get_subject
 from manus.models.tokens import cache_tokens
 from manus.pages.trace.model import Interval, Notice, TraceCall, TraceRun, TraceStep
 from manus.prompts.formatting import LOOP_MEASURES, count, span
-from manus.state.closing import is_closing
+from manus.state.history import is_closing
 from manus.state.messages import STEER, call_facts, get_text, list_calls
 from manus.state.plan_changes import fold_plans
 from manus.state.usage import NOTHING_USED, RoleUsage, sum_tokens, sum_usage

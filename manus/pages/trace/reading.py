@@ -11,8 +11,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 from manus.pages.trace.agent_runs import AgentRuns, build_step, observe
 from manus.pages.trace.flow_runs import FlowRuns
 from manus.pages.trace.model import Stage, TraceRun, TraceStep
-from manus.state.closing import is_closing
-from manus.state.history import messages_since
+from manus.state.history import is_closing, messages_since
 from manus.state.messages import get_text
 from manus.state.plan import Step as PlanStep
 from manus.threads.history import (

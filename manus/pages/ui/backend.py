@@ -23,17 +23,19 @@ from manus.pages.ui.active_jobs import ActiveJobs
 from manus.pages.ui.questions import build_fields, list_choices
 from manus.runs import messages
 from manus.runs.configuration import (
+    CONSEQUENCE,
+    QUESTION,
     build_context,
     check_model,
     check_workspace,
+    decide,
+    is_undecided,
     resolve_workspace,
     select_main_endpoint,
 )
-from manus.runs.folder_trust import CONSEQUENCE, QUESTION, decide, is_undecided
 from manus.runs.jobs import Job, create_job, create_resume_job, read_outcome
 from manus.runs.options import RunOptions
-from manus.runs.rewind_text import describe_rewound
-from manus.runs.time_travel import rewind_to_checkpoint
+from manus.runs.time_travel import describe_rewound, rewind_to_checkpoint
 from manus.sandbox.availability import describe_sandbox
 from manus.sandbox.environment.report import report_tools
 from manus.state.endings import OVER, RUNNING

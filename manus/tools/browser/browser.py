@@ -17,7 +17,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 from playwright.async_api import Dialog, Download, Page, Route
 from playwright.async_api import Error as PlaywrightError
 
-from manus.calls.downloads import add_downloads
+from manus.calls.changed_files import add_downloads
 from manus.calls.session import Session
 from manus.calls.session_sandbox import get_egress_proxy
 from manus.sandbox.egress import is_loopback

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from playwright.async_api import Error as PlaywrightError
 
-from manus.calls.downloads import add_downloads
+from manus.calls.changed_files import add_downloads
 from manus.prompts.sources import is_foreign
 from manus.state.errors import ToolError
 from manus.tools.browser.browser import Browser

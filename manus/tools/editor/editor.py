@@ -14,8 +14,14 @@ from manus.calls.result import Observation
 from manus.config.files import is_stream
 from manus.state.errors import ToolError
 from manus.tools.editor import view
-from manus.tools.editor.editing import clean_copy, find_nearest, insert_lines, split_lines
-from manus.tools.editor.indentation import is_misaligned, reindent
+from manus.tools.editor.editing import (
+    clean_copy,
+    find_nearest,
+    insert_lines,
+    is_misaligned,
+    reindent,
+    split_lines,
+)
 from manus.tools.editor.notebook import check_notebook, render_cells, replace_source
 from manus.workspace.safe_open import is_folder, look_at, open_file, remove, write_private
 from manus.workspace.text_encoding import TextFile, find_line_end

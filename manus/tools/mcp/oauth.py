@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
 from importlib import import_module
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 from pydantic import BaseModel, ValidationError
 
 from manus.prompts.formatting import flat
 from manus.state.errors import ToolUnavailableError
 from manus.tools.mcp.logins import Login, read_login, write_login
-from manus.tools.mcp.oauth_callback import Callback, listen
 from manus.tools.mcp.sdk import IS_FIRST, http, raise_for_refusal
 from manus.version import VERSION
 
@@ -34,6 +35,11 @@ _PARAMETERS = {
 }
 _INITIALIZE = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": _PARAMETERS}
 """The request that a server refuses without a login."""
+
+_HOST = "127.0.0.1"
+_PATH = "/callback"
+_RETURN = "This page can be closed. Return to the terminal."
+_STRANGER = "This answer does not belong to the login that is in progress."
 
 
 class _Storage:
@@ -228,3 +234,63 @@ def _dump(value: BaseModel | None) -> dict[str, Any]:
 
 def _parse(kind: Any, fields: dict[str, Any] | None) -> Any:
     return kind.model_validate(fields) if fields else None
+
+
+class Callback:
+    """The listener of one login."""
+
+    def __init__(self) -> None:
+        self.address = ""
+        self._state = ""
+        self._answer: asyncio.Future[dict[str, str]] = asyncio.get_running_loop().create_future()
+
+    def expect(self, authorization_url: str) -> None:
+        """Accept only the answer to this request: other pages can reach the listener, too."""
+        self._state = dict(parse_qsl(urlsplit(authorization_url).query)).get("state", "")
+
+    async def wait(self) -> dict[str, str]:
+        """Return the parameters of the answer."""
+        return await self._answer
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer one request."""
+        # a browser opens connections that it does not use
+        with suppress(OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+            head = await reader.readuntil(b"\r\n\r\n")
+            status, text = self._receive(head.decode("latin-1").partition("\r\n")[0])
+            lines = (
+                f"HTTP/1.1 {status}",
+                "Content-Type: text/plain; charset=utf-8",
+                f"Content-Length: {len(text)}",
+                "Cache-Control: no-store",
+                "Connection: close",
+            )
+            writer.write("\r\n".join((*lines, "", text)).encode())
+            await writer.drain()
+        writer.close()
+
+    def _receive(self, request_line: str) -> tuple[str, str]:
+        """Return the status and text for a request, and keep its answer if it is the expected."""
+        method, _, target = request_line.rpartition(" ")[0].partition(" ")
+        address = urlsplit(target)
+        if method != "GET" or address.path != _PATH:
+            return "404 Not Found", "Not found."
+        parameters = dict(parse_qsl(address.query))
+        if not self._state or parameters.get("state") != self._state:
+            return "400 Bad Request", _STRANGER
+        if not self._answer.done():
+            self._answer.set_result(parameters)
+        return "200 OK", _RETURN
+
+
+@asynccontextmanager
+async def listen() -> AsyncIterator[Callback]:
+    """Listen on a free port of this machine for the length of a block."""
+    callback = Callback()
+    server = await asyncio.start_server(callback.serve, _HOST, 0)
+    port = server.sockets[0].getsockname()[1]
+    callback.address = f"http://{_HOST}:{port}{_PATH}"
+    try:
+        yield callback
+    finally:
+        server.close()

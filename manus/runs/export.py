@@ -1,21 +1,34 @@
-"""Write a thread to a zip file."""
+"""Write a thread to a zip file.
+
+It has `manifest.json`, `checkpoints.jsonl` (a checkpoint with its writes per line, the oldest
+first), `archive.jsonl` (messages that compaction removed) and, on request, `files.jsonl` with the
+entries of the workspace and `objects/ID` with their contents.
+
+Values are MessagePack in LangGraph's form. Nothing in a file is a pickle, a function or a class
+outside of the list of types that LangGraph considers safe.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
+import re
 import zipfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, quote_plus
 
-from manus.runs.transfer import format as fmt
-from manus.runs.transfer.secret_values import SecretValues
+from pydantic import BaseModel, SecretStr
+
+from manus.config.settings import Settings
 from manus.state.errors import StorageError, UsageError
 from manus.threads.archive import Archive
 from manus.threads.records.files import run_key
 from manus.threads.records.store_version import STORE_VERSION
+from manus.threads.serializer import CompactSerializer
 from manus.threads.snapshots.objects import SnapshotStore, make_ref
 from manus.threads.snapshots.rewinding import SNAPSHOTS
 from manus.version import VERSION
@@ -28,7 +41,27 @@ if TYPE_CHECKING:
     from manus.threads.base import Store
     from manus.threads.thread_list import Thread
 
+
 _ENVIRONMENT_FILE = ".env"
+
+FORMAT = 1
+"""Version of the format; increase it when an earlier release could misread a file."""
+MANIFEST = "manifest.json"
+CHECKPOINTS = "checkpoints.jsonl"
+ARCHIVE = "archive.jsonl"
+FILES = "files.jsonl"
+OBJECTS = "objects/"
+METADATA = ("graph", "profile", "workspace", "request", "started", "stood", "chosen")
+"""Metadata of a checkpoint that a run sets as plain text."""
+LANGGRAPH_METADATA = ("source", "step", "parents", "counters_since_delta_snapshot")
+MARKS = ("journal", "compacted", "continues")
+"""Metadata of a checkpoint that the graph and the store set."""
+_KINDS = frozenset({"null", "bytes", "msgpack"})
+_SERIALIZER = CompactSerializer()
+
+_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|AUTH", re.IGNORECASE)
+_MIN_LENGTH = 8
+"""Minimum length in characters; a shorter value could be any word."""
 
 
 @dataclass(slots=True)
@@ -79,9 +112,9 @@ def _write(
             is_new = True
             rows = (_as_json(checkpoint, secrets) for checkpoint in checkpoints)
             manifest = _build_manifest(thread, has_files=files)
-            _write_rows(archive, fmt.MANIFEST, [manifest], secrets)
-            _write_rows(archive, fmt.CHECKPOINTS, rows, secrets)
-            _write_rows(archive, fmt.ARCHIVE, _read_archive(thread, checkpoints), secrets)
+            _write_rows(archive, MANIFEST, [manifest], secrets)
+            _write_rows(archive, CHECKPOINTS, rows, secrets)
+            _write_rows(archive, ARCHIVE, _read_archive(thread, checkpoints), secrets)
             if files:
                 _write_files(archive, thread, secrets, exported)
         exported.size = path.stat().st_size
@@ -101,7 +134,7 @@ def _write(
 
 def _build_manifest(thread: Thread, *, has_files: bool) -> dict[str, Any]:
     return {
-        "format": fmt.FORMAT,
+        "format": FORMAT,
         "manus": VERSION,
         "store": STORE_VERSION,
         "thread": thread.thread_id,
@@ -126,14 +159,14 @@ def _namespace(checkpoint: CheckpointTuple) -> str:
 
 def _as_json(stored: CheckpointTuple, secrets: SecretValues) -> dict[str, Any]:
     metadata: dict[str, Any] = dict(stored.metadata)
-    names = {*fmt.METADATA, *fmt.LANGGRAPH_METADATA, *fmt.MARKS}
+    names = {*METADATA, *LANGGRAPH_METADATA, *MARKS}
     return {
         "namespace": _namespace(stored),
         "parent": (stored.parent_config or {}).get("configurable", {}).get("checkpoint_id"),
         "metadata": {name: metadata[name] for name in names & metadata.keys()},
-        "checkpoint": fmt.encode(stored.checkpoint, secrets.mask),
+        "checkpoint": encode(stored.checkpoint, secrets.mask),
         "writes": [
-            [task, channel, *fmt.encode(value, secrets.mask)]
+            [task, channel, *encode(value, secrets.mask)]
             for task, channel, value in stored.pending_writes or ()
         ],
     }
@@ -167,8 +200,8 @@ def _write_files(
             for path in paths[identifier]:
                 del entries[path]
         else:
-            archive.writestr(f"{fmt.OBJECTS}{identifier}", content)
-    _write_rows(archive, fmt.FILES, ([path, *entry] for path, entry in entries.items()), secrets)
+            archive.writestr(f"{OBJECTS}{identifier}", content)
+    _write_rows(archive, FILES, ([path, *entry] for path, entry in entries.items()), secrets)
     exported.files = sum(entry.kind != "folder" for entry in entries.values())
 
 
@@ -182,3 +215,70 @@ def _read_tree(thread: Thread) -> tuple[SnapshotStore, Tree]:
             "--files to export only its messages."
         )
     return store, store.read_tree(head)
+
+
+def encode(value: Any, mask: Callable[[bytes], bytes]) -> list[str]:
+    """Return a value as the name of its encoding and text."""
+    kind, data = _SERIALIZER.dumps_plain(value)
+    return [kind, base64.b64encode(mask(data)).decode()]
+
+
+def decode(stored: Any) -> Any:
+    """Return the value that was passed to `encode`.
+
+    Raises:
+        ValueError: it has another form.
+        StorageError: it cannot be deserialized.
+    """
+    kind, text = stored
+    if kind not in _KINDS or not isinstance(text, str):
+        raise ValueError(f"a value is encoded as {kind!r}")
+    return _SERIALIZER.loads_typed((kind, base64.b64decode(text, validate=True)))
+
+
+def refuse(path: object, reason: str) -> UsageError:
+    """Build the error for a file that is not a usable export."""
+    return UsageError(f"Cannot import {path}: {reason}.")
+
+
+class SecretValues:
+    """The values of the settings' keys, of `[secrets]`, and of variables with such names."""
+
+    def __init__(self, settings: Settings, environment: Mapping[str, str]) -> None:
+        values = set(_read_settings(settings))
+        values.update(value for name, value in environment.items() if _NAME.search(name))
+        values.update(environment.get(secret.env, "") for secret in settings.secrets.values())
+        forms = {form for value in values if len(value) >= _MIN_LENGTH for form in _forms(value)}
+        longest_first = sorted(forms, key=len, reverse=True)
+        self._pattern = re.compile(b"|".join(map(re.escape, longest_first)) or rb"(?!)")
+
+    def mask(self, data: bytes) -> bytes:
+        """Return serialized values with each secret replaced by as many asterisks.
+
+        The length is kept because MessagePack stores it in front of a text.
+        """
+        return self._pattern.sub(lambda match: b"*" * len(match[0]), data)
+
+    def is_in(self, content: bytes) -> bool:
+        """Return whether a file contains a secret."""
+        return self._pattern.search(content) is not None
+
+
+def _forms(value: str) -> set[bytes]:
+    """Return a value as it appears in a text, in a URL and in JSON."""
+    forms = {value, json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]}
+    encoded = {form.encode("utf-8", "surrogateescape") for form in forms}
+    plain = value.encode("utf-8", "surrogateescape")
+    return encoded | {quote(plain, safe="").encode(), quote_plus(plain).encode()}
+
+
+def _read_settings(part: Any) -> Iterator[str]:
+    if isinstance(part, SecretStr):
+        yield part.get_secret_value()
+    elif isinstance(part, BaseModel):
+        yield from _read_settings([getattr(part, name) for name in type(part).model_fields])
+    elif isinstance(part, Mapping):
+        yield from _read_settings([*part.values()])
+    elif isinstance(part, list | tuple):
+        for item in part:
+            yield from _read_settings(item)

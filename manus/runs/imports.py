@@ -18,7 +18,19 @@ from langgraph.types import Overwrite, Send
 from pydantic import ValidationError
 
 from manus.graph.profiles import PROFILES
-from manus.runs.transfer import format as fmt
+from manus.runs.export import (
+    ARCHIVE,
+    CHECKPOINTS,
+    FILES,
+    FORMAT,
+    LANGGRAPH_METADATA,
+    MANIFEST,
+    MARKS,
+    METADATA,
+    OBJECTS,
+    decode,
+    refuse,
+)
 from manus.state.errors import ManusError, StorageError, UsageError
 from manus.state.taint import Exposure, request_fields
 from manus.threads.archive import Archive, Archived
@@ -76,13 +88,13 @@ class ThreadFile:
         # a member cannot be larger than this declares: reading it stops there
         total = sum(member.file_size for member in archive.infolist())
         if total > _MAX_TOTAL:
-            raise fmt.refuse(path, "it is larger than an exported thread can be (1 GB unpacked)")
+            raise refuse(path, "it is larger than an exported thread can be (1 GB unpacked)")
         if total > _ALWAYS_ALLOWED and total > _MAX_RATIO * path.stat().st_size:
-            raise fmt.refuse(path, f"it unpacks to more than {_MAX_RATIO} times its size")
-        manifest = json.loads(archive.read(fmt.MANIFEST))
+            raise refuse(path, f"it unpacks to more than {_MAX_RATIO} times its size")
+        manifest = json.loads(archive.read(MANIFEST))
         version = int(manifest["format"])
-        if version > fmt.FORMAT or int(manifest["store"]) > STORE_VERSION:
-            raise fmt.refuse(path, "it was written by a newer release of manus; update manus")
+        if version > FORMAT or int(manifest["store"]) > STORE_VERSION:
+            raise refuse(path, "it was written by a newer release of manus; update manus")
         self.thread_id = str(manifest["thread"])
         self.workspace = str(manifest["workspace"])
         self.graph = "flow" if manifest["graph"] == "flow" else "agent"
@@ -100,7 +112,7 @@ class ThreadFile:
         """Yield the contents of files; those that are missing or damaged are skipped."""
         for identifier in [*identifiers]:  # the caller changes its collection in the meantime
             try:
-                content = self._archive.read(f"{fmt.OBJECTS}{identifier}")
+                content = self._archive.read(f"{OBJECTS}{identifier}")
             except (KeyError, zipfile.BadZipFile):
                 continue
             if blob_id(content) == identifier:
@@ -122,9 +134,9 @@ def open_thread_file(path: Path) -> Iterator[ThreadFile]:
     except ManusError as error:
         if type(error) is not StorageError:
             raise
-        raise fmt.refuse(path, _DAMAGED) from error
+        raise refuse(path, _DAMAGED) from error
     except _UNUSABLE as error:
-        raise fmt.refuse(path, _DAMAGED) from error
+        raise refuse(path, _DAMAGED) from error
 
 
 _DAMAGED = "it is damaged, or was not written by `manus export`"
@@ -166,7 +178,7 @@ async def import_thread(
     await asyncio.to_thread(target.prepare)
     async with store.hold(imported.thread_id):
         try:
-            for line in file.lines(fmt.CHECKPOINTS):
+            for line in file.lines(CHECKPOINTS):
                 await _store_checkpoint(store, file, imported, line)
             await asyncio.to_thread(_store_archive, file, target.records, imported.thread_id)
         except BaseException:
@@ -179,7 +191,7 @@ async def _store_checkpoint(
     store: Store, file: ThreadFile, imported: Imported, line: dict[str, Any]
 ) -> None:
     """Store a checkpoint with its writes."""
-    checkpoint = copy_checkpoint(fmt.decode(line["checkpoint"]))
+    checkpoint = copy_checkpoint(decode(line["checkpoint"]))
     values = checkpoint["channel_values"]
     checkpoint["channel_values"] = {n: _adapt(n, v, imported) for n, v in values.items()}
     place = {"thread_id": imported.thread_id, "checkpoint_ns": str(line["namespace"])}
@@ -193,7 +205,7 @@ async def _store_checkpoint(
     for task, channel, *value in line["writes"]:
         if channel == RESUME:  # an answer could approve a call
             continue
-        write = _adapt(str(channel), fmt.decode(value), imported)
+        write = _adapt(str(channel), decode(value), imported)
         writes.setdefault(str(task), []).append((str(channel), write))
     for number, (task, task_writes) in enumerate(writes.items()):
         # the path keeps the order of the tasks
@@ -233,7 +245,7 @@ def _select_metadata(
     file: ThreadFile, metadata: dict[str, Any], imported: Imported
 ) -> CheckpointMetadata:
     """Return the metadata of a checkpoint that an import may set."""
-    names = {*fmt.METADATA, *fmt.LANGGRAPH_METADATA, *fmt.MARKS}
+    names = {*METADATA, *LANGGRAPH_METADATA, *MARKS}
     selected = {name: metadata[name] for name in names & metadata.keys()}
     if "graph" in selected:
         profile = selected.get("profile")
@@ -250,7 +262,7 @@ def _select_metadata(
 def _store_archive(file: ThreadFile, records: Path, thread_id: str) -> None:
     """Store the messages that compaction removed from the history. Blocking."""
     rows: dict[str, list[Archived]] = {}
-    for namespace, number, identifier, who, text in file.lines(fmt.ARCHIVE):
+    for namespace, number, identifier, who, text in file.lines(ARCHIVE):
         row = Archived(int(number), str(identifier), str(who), str(text))
         rows.setdefault(str(namespace), []).append(row)
     for namespace, messages in rows.items():
@@ -292,7 +304,7 @@ def _read_entries(file: ThreadFile) -> dict[str, Entry]:
         ValueError: a path leads out of the workspace, or into a folder that is not recorded.
     """
     entries: dict[str, Entry] = {}
-    for path, kind, mode, identifier in file.lines(fmt.FILES):
+    for path, kind, mode, identifier in file.lines(FILES):
         parts = str(path).split("/")
         if _ESCAPING.intersection(parts) or "\0" in path or kind not in ("file", "link", "folder"):
             raise ValueError(f"the entry {path!r} is not one of a workspace")

@@ -1,1 +1,0 @@
-"""Network access of programs and tools: egress rules, the egress proxy, package registries."""
