@@ -16,10 +16,9 @@ LOCAL_IMPORTS = {
     "manus.threads.thread_list": "the command line starts fast",
     # lists names that are imported on first use
     "manus": "lazy names of the public API",
-    "manus.graph": "lazy names of the public API",
     # each import loads a library that most runs do not need
     "manus.threads.records.select": "psycopg, an optional dependency",
-    "manus.graph.thread_graph": "only the graph of the thread",
+    "manus.graph": "only the graph of a thread, and lazy names of the public API",
     "manus.graph.agent": "langchain, an optional dependency, for middleware",
     "manus.models.chat_models": "only the client of the configured provider",
     "manus.nodes.exchange.notes": "Playwright, for runs with a browser",

@@ -9,7 +9,7 @@ from typing import Any
 from acp import helpers, schema
 
 from manus.prompts.formatting import flat, main_argument
-from manus.runs.message_chunks import text_chunks
+from manus.runs.jobs import text_chunks
 from manus.state.plan import Plan, StepStatus
 
 _KINDS: dict[str, schema.ToolKind] = {

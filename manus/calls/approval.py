@@ -23,8 +23,7 @@ from langchain_core.tools import BaseTool
 from manus.calls.base import AgentTool, Approval
 from manus.calls.decisions import ask_person, edited_arguments, hitl_question, read_answer
 from manus.calls.egress_guard import ANY_HOST, HOST, host_rule
-from manus.calls.session import AskedCall, Resource, Session
-from manus.calls.session_sandbox import get_sandbox
+from manus.calls.session import AskedCall, Resource, Session, get_sandbox
 from manus.config.safety_settings import is_covered, matches
 from manus.config.trust import approve_rules
 from manus.prompts import approval as prompts

@@ -35,7 +35,7 @@ from manus.calls.session import EVERYTHING, Resource, Session
 from manus.calls.siblings import Needs, describe_call
 from manus.calls.truncation import HEAD, HEAD_OF_OUTPUT, max_tokens_for, truncate
 from manus.calls.wrapped_call import ToolCallWrapper, WrappedCall
-from manus.config.secret_texts import mask
+from manus.config.safety_settings import mask
 from manus.prompts import approval as prompts
 from manus.prompts.agent import ruled_out, success_denied
 from manus.prompts.sources import COMMAND

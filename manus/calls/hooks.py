@@ -14,8 +14,7 @@ from typing import Any
 from manus.calls.approval import Call
 from manus.calls.invoke import refusal
 from manus.calls.result import Observation
-from manus.calls.session import Session
-from manus.calls.session_sandbox import get_sandbox
+from manus.calls.session import Session, get_sandbox
 from manus.config.safety_settings import HookEvent, HookSettings
 from manus.prompts import approval as prompts
 from manus.sandbox.host_programs import find_host_path, find_host_program

@@ -18,8 +18,7 @@ from langgraph.runtime import get_runtime
 from pydantic import BaseModel, ValidationError
 
 from manus.calls.base import AgentTool, explain_arguments, explain_exit, is_model, wrap_exit
-from manus.calls.foreign_results import as_observation
-from manus.calls.result import Observation
+from manus.calls.result import Observation, as_observation
 from manus.config.context import is_watched
 from manus.state.errors import ManusError, ToolError
 

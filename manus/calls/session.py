@@ -19,6 +19,9 @@ from manus.calls.egress_guard import EgressGuard, RunningCall
 from manus.calls.siblings import Siblings, collide
 from manus.config.run_settings import RunSettings, resolve_settings
 from manus.config.settings import Settings
+from manus.sandbox.egress import EgressRules
+from manus.sandbox.egress_proxy import EgressProxy
+from manus.sandbox.sandbox import Sandbox, open_sandbox
 from manus.threads.archive import Archive
 from manus.threads.journal import Journal
 from manus.workspace.workspace import Workspace
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
     from manus.calls.shared_files import SharedFiles
     from manus.state.agent import Refusal
     from manus.threads.snapshots.thread_files import ThreadFiles
+
 
 log = logging.getLogger("manus")
 
@@ -203,3 +207,42 @@ class Session:
         if self.files is not None and self.owns_files:
             await self.files.close()
         await asyncio.to_thread(self.journal.close)
+
+
+async def get_egress_proxy(session: Session) -> EgressProxy:
+    """Return the proxy of a session; start it on first use."""
+
+    async def make() -> EgressProxy:
+        proxy = await EgressProxy.start(EgressRules(session.settings.egress))
+        proxy.rules.has_sandbox = session.settings.sandbox.kind != "none"
+        proxy.guard = session.egress_guard
+        return proxy
+
+    return await session.obtain("egress", make)
+
+
+async def get_sandbox(session: Session) -> Sandbox:
+    """Return the sandbox of a session; open it on first use.
+
+    Raises:
+        ToolUnavailableError: see `open_sandbox`.
+    """
+    settings = session.settings
+
+    async def create() -> Sandbox:
+        proxy = await get_egress_proxy(session)
+        workspace = session.workspace
+        writes = session.files.writes if session.files is not None else None
+        sandbox = await open_sandbox(
+            settings.sandbox,
+            workspace.root,
+            proxy,
+            workspace.records,
+            writes,
+            workspace.approved_writes,
+        )
+        if sandbox.kind != "bubblewrap":  # programs can read files of the machine
+            session.egress_guard.has_files = True
+        return sandbox
+
+    return await session.obtain("sandbox", create)

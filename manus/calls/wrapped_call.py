@@ -18,8 +18,7 @@ from langgraph.prebuilt import ToolNode
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
 
-from manus.calls.foreign_results import as_observation
-from manus.calls.result import Observation, ToolResult
+from manus.calls.result import Observation, ToolResult, as_observation
 from manus.calls.session import Session
 from manus.state.agent import ToolTask
 from manus.state.messages import FAILED

@@ -13,7 +13,7 @@ from manus.cli.screen import CALL, DONE, FAILED, WARNING, Screen
 from manus.pages.report.files import Edit, parse_edit
 from manus.prompts import formatting
 from manus.prompts.formatting import clean, count, first_line, flat, in_words, main_argument
-from manus.runs.message_chunks import text_chunks
+from manus.runs.jobs import text_chunks
 from manus.state.events import RetryEvent
 
 _LABEL = 8

@@ -30,8 +30,12 @@ from manus.config.context import Context, ToolChoice
 from manus.config.mcp_settings import McpServer
 from manus.config.model_settings import ContextSettings, ModelSettings
 from manus.config.profile import Profile
-from manus.config.safety_settings import ApproveSettings, HookSettings, SandboxSettings
-from manus.config.secret_texts import SecretSettings
+from manus.config.safety_settings import (
+    ApproveSettings,
+    HookSettings,
+    SandboxSettings,
+    SecretSettings,
+)
 from manus.config.settings import Settings
 from manus.state.usage import Budget
 

@@ -34,10 +34,13 @@ from manus.config.model_settings import (
 )
 from manus.config.profile import ProfileSettings
 from manus.config.provider_table import DEFAULT_PROVIDER, DEFAULT_VARIABLES
-from manus.config.safety_settings import ApproveSettings, HookSettings, SandboxSettings
-from manus.config.secret_texts import SecretSettings
-from manus.config.trust import is_trusted, warn_of_untrusted
-from manus.config.untrusted_settings import only_stricter
+from manus.config.safety_settings import (
+    ApproveSettings,
+    HookSettings,
+    SandboxSettings,
+    SecretSettings,
+)
+from manus.config.trust import is_trusted, only_stricter, warn_of_untrusted
 from manus.state.errors import SettingsError
 from manus.state.usage import Budget
 

@@ -19,9 +19,8 @@ from langgraph.types import Command, Send
 
 from manus.calls.call import call_tool
 from manus.calls.egress_guard import EgressGuard
-from manus.calls.foreign_results import with_sibling_answers
 from manus.calls.on_demand import mark_description
-from manus.calls.result import ToolResult, is_storable
+from manus.calls.result import ToolResult, is_storable, with_sibling_answers
 from manus.calls.session import Session
 from manus.calls.siblings import Sibling
 from manus.config.context import Context

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -16,16 +16,54 @@ from langgraph.types import Command, Interrupt
 from manus.config.context import HELD, Context
 from manus.config.run_settings import resolve_settings
 from manus.config.settings import Settings
+from manus.graph import build_graph
 from manus.graph.outcome import Outcome, build_outcome, is_over
 from manus.graph.state_update import keep_stopped_reply, reopen
-from manus.graph.thread_graph import build_graph
 from manus.runs.configuration import build_context, check_model, check_presence, check_workspace
-from manus.runs.message_chunks import StreamedText
 from manus.runs.messages import create_next_job
 from manus.runs.options import RunOptions, read_schema, stored_options
 from manus.state.errors import UsageError
+from manus.state.messages import readable_thoughts
 from manus.threads.base import Store
 from manus.threads.thread_list import MAX_TITLE, Thread, get_thread, read_thread, thread_config
+
+
+class StreamedText:
+    """The text of the reply that the agent is streaming; empty once the reply is stored."""
+
+    def __init__(self) -> None:
+        self.text = ""
+        self._id = ""
+
+    def read(self, mode: str, data: Any) -> None:
+        """Read one part of the stream of an agent's graph."""
+        if mode == "custom":
+            if isinstance(data, dict) and data.get("type") == "thought":
+                self.text = ""
+            return
+        for text_id, kind, _, text in text_chunks(*data, "think"):
+            if kind == "says":
+                before = self.text if text_id == self._id else ""
+                self._id = text_id
+                self.text = before + text
+
+
+def text_chunks(
+    message: Any, metadata: Mapping[str, Any], *nodes: str
+) -> Iterator[tuple[str, str, str, str]]:
+    """Yield the parts of a message chunk, if one of `nodes` requested the message.
+
+    Each part is (id of the text it continues, kind, tool name, text); the kind is `thinks`,
+    `says` or `call`.
+    """
+    if metadata.get("langgraph_node") not in nodes or message.type != "AIMessageChunk":
+        return
+    for kind, text in (("thinks", readable_thoughts(message)), ("says", str(message.text))):
+        if text:
+            yield f"{message.id} {kind}", kind, "", text
+    for call in message.tool_call_chunks:
+        text_id = f"{message.id} {call.get('index')}"
+        yield text_id, "call", call.get("name") or "", call.get("args") or ""
 
 
 def _now() -> str:

@@ -14,9 +14,9 @@ from typing import Any, cast
 from langgraph.channels.delta import DeltaChannel
 from langgraph.checkpoint.base import CheckpointMetadata, copy_checkpoint
 
+from manus.graph import build_graph
 from manus.graph.outcome import is_over
 from manus.graph.run_graph import RunGraph
-from manus.graph.thread_graph import build_graph
 from manus.state.endings import UNFINISHED, WAITING
 from manus.state.errors import StorageError, ThreadBusyError
 from manus.threads.base import Store, StoredThread

@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from manus.calls.base import AgentTool, Approval, Arguments
 from manus.calls.result import Observation
-from manus.calls.session_sandbox import get_sandbox
+from manus.calls.session import get_sandbox
 from manus.prompts.approval import sets_git_config
 from manus.prompts.sources import COMMAND
 from manus.sandbox.failure_notes import describe_git

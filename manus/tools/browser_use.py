@@ -15,7 +15,7 @@ from manus.calls.base import AgentTool, Approval
 from manus.calls.result import Observation
 from manus.calls.session import Resource
 from manus.config.packages import import_optional
-from manus.config.secret_texts import names_in
+from manus.config.safety_settings import names_in
 from manus.prompts.approval import LOGIN
 from manus.prompts.browser import USE
 from manus.prompts.sources import WEB

@@ -16,7 +16,7 @@ from typing_extensions import override
 
 from manus.calls.base import AgentTool, Arguments
 from manus.calls.result import Image, Observation
-from manus.calls.session_sandbox import get_sandbox
+from manus.calls.session import get_sandbox
 from manus.prompts.data import CHART
 from manus.sandbox.interpreter import get_own_python
 from manus.sandbox.process import ProcessResult, exit_state, run

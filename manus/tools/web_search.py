@@ -17,8 +17,7 @@ from typing_extensions import override
 
 from manus.calls.base import AgentTool, Approval, Arguments
 from manus.calls.result import Observation
-from manus.calls.session import Session
-from manus.calls.session_sandbox import get_egress_proxy
+from manus.calls.session import Session, get_egress_proxy
 from manus.config.browser_settings import SearchSettings
 from manus.prompts.browser import SEARCH
 from manus.prompts.sources import WEB

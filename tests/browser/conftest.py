@@ -10,8 +10,7 @@ import pytest_asyncio
 from playwright.async_api import Browser as Chromium
 from playwright.async_api import async_playwright
 
-from manus.calls.session import Session
-from manus.calls.session_sandbox import get_egress_proxy
+from manus.calls.session import Session, get_egress_proxy
 from manus.config.browser_settings import BrowserSettings, EgressSettings
 from manus.config.settings import Settings
 from manus.sandbox.egress import EgressRules, Resolve

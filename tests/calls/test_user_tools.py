@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from manus.calls.session import Session
-from manus.calls.session_sandbox import get_sandbox
+from manus.calls.session import Session, get_sandbox
 from manus.config.safety_settings import SandboxSettings
 from manus.config.settings import Settings
 from manus.sandbox import bubblewrap

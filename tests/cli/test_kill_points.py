@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from manus.config.settings import Settings
-from manus.graph.thread_graph import build_graph
+from manus.graph import build_graph
 from manus.threads.open_store import open_store
 from tests.cli.program import Program, Result
 from tests.flow.helpers import is_planner, is_summary, makes

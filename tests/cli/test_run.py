@@ -138,7 +138,7 @@ def test_the_workspace_is_the_current_folder_in_a_project(
 def test_an_unexpected_error_is_a_sentence_with_the_place_of_its_traceback(
     typed: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "manus.graph.thread_graph", None)  # a broken installation
+    monkeypatch.setitem(sys.modules, "manus.graph", None)  # a broken installation
     result = typed("graph")
     assert (result.code, result.out, result.err.count("\n")) == (1, "", 1)
     assert "Unexpected error (ModuleNotFoundError: " in result.err

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from manus.config.settings import Settings, load_settings, user_file
-from manus.config.untrusted_settings import FEWEST_STEPS, only_stricter
+from manus.config.trust import FEWEST_STEPS, only_stricter
 from manus.graph.profiles import PROFILES
 
 OWN = Settings.model_validate(

@@ -8,9 +8,8 @@ import pytest
 
 from manus.calls.catalog import BUILT_IN, build_catalog
 from manus.calls.session import Session
-from manus.graph import build_agent, build_flow
+from manus.graph import build_agent, build_flow, build_graph
 from manus.graph.profiles import PROFILES, all_executors, all_profiles, find_profile
-from manus.graph.thread_graph import build_graph
 from manus.prompts import render
 from manus.state.errors import SettingsError
 from manus.workspace.workspace import Workspace

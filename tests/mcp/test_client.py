@@ -16,7 +16,7 @@ from manus.config.mcp_settings import McpServer
 from manus.sandbox.process_output import listener
 from manus.state.errors import SettingsError
 from manus.tools.mcp import load_mcp_tools
-from manus.tools.mcp.pins import trust
+from manus.tools.mcp.definitions import trust
 from manus.tools.mcp.server import Connection, NotSentError
 from manus.tools.mcp.tools import MAX_NAME, to_observation, tool_name
 from tests.helpers.agent import ScriptedAgent

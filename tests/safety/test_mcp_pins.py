@@ -9,7 +9,7 @@ import pytest
 
 from manus.config.files import state_folder
 from manus.config.mcp_settings import McpServer
-from manus.tools.mcp import pins
+from manus.tools.mcp.definitions import trust_changes
 from tests.mcp.conftest import connected_to
 from tests.safety.conftest import PLAIN_SERVER
 
@@ -61,7 +61,7 @@ async def test_changed_tools_are_omitted_until_they_are_trusted(
         [message] = list_warnings(caplog)
         assert "`note` (changed), `more` (new)" in message
         assert "manus trust --mcp changing" in message
-    changed = pins.trust("changing")
+    changed = trust_changes("changing")
     assert list(changed) == ["note", "more"]
     caplog.clear()
     assert await changing.names() == ["look", "more", "note", "terminate"]
@@ -75,7 +75,7 @@ async def test_only_reported_changes_are_trusted(changing: Changing) -> None:
     changing.offer(CHANGED)
     await changing.names()
     changing.offer({**CHANGED, "note": "Something else again."})
-    pins.trust("changing")
+    trust_changes("changing")
     assert await changing.names() == ["look", "more", "terminate"]
 
 
@@ -85,7 +85,7 @@ async def test_another_program_under_the_name_offers_nothing(
     await changing.names()
     assert await changing.names("--other") == ["terminate"]
     assert "manus trust --mcp changing" in caplog.text
-    assert pins.trust("changing")
+    assert trust_changes("changing")
     assert await changing.names("--other") == ["look", "note", "terminate"]
     assert await changing.names() == ["look", "note", "terminate"], "the first is still known"
 
@@ -94,7 +94,7 @@ async def test_a_changed_annotation_is_a_change(changing: Changing) -> None:
     await changing.names()
     changing.offer({**FIRST, "note": f"read-only: {FIRST['note']}"})
     assert await changing.names() == ["look", "terminate"]
-    assert pins.trust("changing")["note"]["annotations"]["readOnlyHint"] is True
+    assert trust_changes("changing")["note"]["annotations"]["readOnlyHint"] is True
     assert await changing.names() == ["look", "note", "terminate"]
 
 

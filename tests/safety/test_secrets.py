@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from langgraph.types import Command
 
-from manus.config.secret_texts import SecretSettings, mask
+from manus.config.safety_settings import SecretSettings, mask
 from manus.graph import build_agent
 from tests.helpers.agent import ScriptedAgent
 from tests.safety.conftest import Internet

@@ -13,8 +13,7 @@ from playwright.async_api import Browser
 
 from manus.calls.catalog import build_catalog
 from manus.calls.result import Observation
-from manus.calls.session import Session
-from manus.calls.session_sandbox import get_sandbox
+from manus.calls.session import Session, get_sandbox
 from manus.tools import data_visualization
 from tests.pages.report.viewer import Viewer
 

@@ -9,8 +9,7 @@ from manus.cli.commands.demo import demo
 from manus.cli.commands.mcp import mcp
 from manus.cli.commands.pages import acp, report, ui, watch
 from manus.cli.commands.rewind import fork, history, replay, rewind
-from manus.cli.commands.run import chat, flow, resume, run
-from manus.cli.commands.send import send
+from manus.cli.commands.run import chat, flow, resume, run, send
 from manus.cli.commands.setup import doctor, graph, held, memory, profiles, setup, trust
 from manus.cli.commands.threads import show, threads
 from manus.cli.commands.transfer import export, import_thread

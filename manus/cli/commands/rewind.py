@@ -195,7 +195,7 @@ async def _replay(store: Store, prefix: str, settings: Settings, folder: Path) -
 
     from manus.cli.notes import print_note
     from manus.cli.settings import drop_settings
-    from manus.graph.thread_graph import build_graph
+    from manus.graph import build_graph
     from manus.runs.replay import copy_first_files, read_recorded_runs, replay
     from manus.threads.sqlite import open_sqlite
     from manus.threads.thread_list import get_thread

@@ -82,12 +82,12 @@ def trust(folder: Path, mcp: str | None, remove: bool) -> int:
 def _trust_server(name: str, remove: bool) -> str:
     from manus.prompts.formatting import flat
     from manus.prompts.sources import framed
-    from manus.tools.mcp import pins
+    from manus.tools.mcp.definitions import forget_tools, trust_changes
 
     if remove:
-        pins.forget(name)
+        forget_tools(name)
         return f"The MCP server {name} is forgotten; its tools at the next use will be trusted."
-    changed = pins.trust(name)
+    changed = trust_changes(name)
     if not changed:
         return f"The MCP server {name} has not changed since it was trusted."
     for tool, description in changed.items():
@@ -167,7 +167,7 @@ def profiles() -> int:
 def graph(kind: str) -> int:
     """Print a graph as a Mermaid diagram."""
     from manus.cli.output import print_output
-    from manus.graph.thread_graph import build_graph
+    from manus.graph import build_graph
 
     print_output(build_graph(kind, "manus").get_graph().draw_mermaid())
     return 0

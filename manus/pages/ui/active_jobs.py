@@ -14,8 +14,7 @@ from langgraph.types import Command
 
 from manus.graph.outcome import Outcome
 from manus.prompts.formatting import main_argument
-from manus.runs.jobs import Job, run_job
-from manus.runs.message_chunks import text_chunks
+from manus.runs.jobs import Job, run_job, text_chunks
 from manus.state.errors import ManusError, UsageError
 from manus.threads.base import Store
 from manus.tools.browser.state import take_picture

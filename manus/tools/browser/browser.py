@@ -18,8 +18,7 @@ from playwright.async_api import Dialog, Download, Page, Route
 from playwright.async_api import Error as PlaywrightError
 
 from manus.calls.changed_files import add_downloads
-from manus.calls.session import Session
-from manus.calls.session_sandbox import get_egress_proxy
+from manus.calls.session import Session, get_egress_proxy
 from manus.sandbox.egress import is_loopback
 from manus.sandbox.egress_proxy import EgressProxy
 from manus.state.errors import ToolError

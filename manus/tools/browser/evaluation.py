@@ -6,7 +6,7 @@ import json
 
 from playwright.async_api import Error as PlaywrightError
 
-from manus.config.secret_texts import mask
+from manus.config.safety_settings import mask
 from manus.state.errors import ToolError
 from manus.state.text import shorten
 from manus.tools.browser.arguments import BrowserArgs

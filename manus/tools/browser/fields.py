@@ -13,7 +13,7 @@ from typing import Any
 from playwright.async_api import FilePayload
 from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 
-from manus.config.secret_texts import fill, names_in
+from manus.config.safety_settings import fill, names_in
 from manus.prompts.approval import LOGIN
 from manus.state.errors import ToolError
 from manus.state.text import flat, one_line

@@ -6,7 +6,7 @@ import asyncio
 
 from langchain_core.messages import HumanMessage, SystemMessage
 
-from manus.config.secret_texts import mask
+from manus.config.safety_settings import mask
 from manus.prompts import render
 from manus.prompts.browser import EXTRACT_REQUEST, EXTRACT_SYSTEM
 from manus.prompts.sources import WEB, framed

@@ -15,7 +15,7 @@ from playwright.async_api import Frame
 
 from manus.calls.result import Image, Observation
 from manus.calls.session import Session
-from manus.config.secret_texts import mask
+from manus.config.safety_settings import mask
 from manus.prompts.approval import UNTRUSTED_TEXT
 from manus.prompts.browser import STATE_HEAD
 from manus.prompts.sources import framed, is_foreign

@@ -14,9 +14,8 @@ from manus.config.mcp_settings import McpServer
 from manus.prompts.sources import MCP
 from manus.sandbox.process_output import listener
 from manus.state.errors import ManusError, ToolError, ToolUnavailableError
-from manus.tools.mcp.definitions import ToolDefinition, list_tools, read_definitions
+from manus.tools.mcp.definitions import ToolDefinition, list_tools, read_definitions, select_trusted
 from manus.tools.mcp.logins import login_address
-from manus.tools.mcp.pins import select_trusted
 from manus.tools.mcp.sdk import CONNECTION_CLOSED, ProtocolError, Request, http, open_session
 from manus.tools.mcp.transport import connect
 

@@ -21,8 +21,7 @@ from typing_extensions import override
 from manus.calls.base import AgentTool, Approval
 from manus.calls.catalog import Catalog
 from manus.calls.result import Image, Observation
-from manus.calls.session import EVERYTHING, Resource, Session
-from manus.calls.session_sandbox import get_sandbox
+from manus.calls.session import EVERYTHING, Resource, Session, get_sandbox
 from manus.config.mcp_settings import McpServer
 from manus.prompts.sources import framed, plain
 from manus.state.errors import ToolError, ToolUnavailableError

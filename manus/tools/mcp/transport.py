@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import IO, Any
 from urllib.parse import urlsplit
 
-from manus.calls.session import Session
-from manus.calls.session_sandbox import get_sandbox
+from manus.calls.session import Session, get_sandbox
 from manus.config.mcp_settings import McpServer
 from manus.sandbox.confined import Confined
 from manus.sandbox.egress import is_loopback
