@@ -16,7 +16,7 @@ from manus.config.mcp_settings import McpServer
 from manus.sandbox.process_output import listener
 from manus.state.errors import SettingsError
 from manus.tools.mcp import load_mcp_tools
-from manus.tools.mcp.definitions import trust
+from manus.tools.mcp.definitions import trust_changes
 from manus.tools.mcp.server import Connection, NotSentError
 from manus.tools.mcp.tools import MAX_NAME, to_observation, tool_name
 from tests.helpers.agent import ScriptedAgent
@@ -137,7 +137,7 @@ async def test_a_programs_environment_changes_and_end(connect: Connect) -> None:
         assert catalog.find("mcp_odd_grown") is None
         await catalog.execute("mcp_odd_grow")
         await load_mcp_tools(catalog, session)
-        trust("odd")
+        trust_changes("odd")
     await load_mcp_tools(catalog, session)
     assert (await catalog.execute("mcp_odd_grown")).text == "grown"
     assert catalog.names().count("mcp_odd_grown") == 1
