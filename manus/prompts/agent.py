@@ -154,11 +154,6 @@ def loop_refused(loop: str) -> str:
     )
 
 
-def describe_stuck_end(loop: str) -> str:
-    """Return the last message of a run that ends because of a loop."""
-    return f"The run was stopped because the agent was stuck: {loop}"
-
-
 def loop_question(loop: str) -> str:
     """Return the question to the user after neither a hint nor a refusal has helped."""
     return f"The agent is stuck: {loop} What should it do?"
