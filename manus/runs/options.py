@@ -10,10 +10,6 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal
 
-from manus.config.packages import import_optional
-from manus.state.errors import UsageError
-from manus.state.text import read_json
-
 Limits = dict[str, float]
 """Limits of a budget, by field name of `manus.state.usage.Budget`."""
 OutputFormat = Literal["text", "json", "jsonl"]
@@ -92,6 +88,10 @@ def read_schema(file: Path | None) -> dict[str, Any] | None:
     """
     if file is None:
         return None
+    from manus.config.packages import import_optional
+    from manus.state.errors import UsageError
+    from manus.state.text import read_json
+
     user, remedy = "--output-schema needs", "pip install jsonschema"
     validators = import_optional("jsonschema.validators", user, "jsonschema", remedy)
     try:
