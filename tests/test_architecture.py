@@ -21,7 +21,7 @@ LOCAL_IMPORTS = {
     "manus.graph": "only the graph of a thread, and lazy names of the public API",
     "manus.graph.agent": "langchain, an optional dependency, for middleware",
     "manus.models.chat_models": "only the client of the configured provider",
-    "manus.nodes.exchange.notes": "Playwright, for runs with a browser",
+    "manus.nodes.notes": "Playwright, for runs with a browser",
     "manus.threads.open_store": "only the configured database",
     "manus.threads.postgres": "psycopg, an optional dependency",
     "manus.tools.ask_human": "Playwright, for runs with a browser",

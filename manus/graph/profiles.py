@@ -13,7 +13,7 @@ from manus.calls.catalog import resolve_entry
 from manus.calls.user_tools import is_user_tool, load_user_tool
 from manus.config.profile import Profile
 from manus.config.settings import Settings, load_settings
-from manus.nodes.exchange.notes import BROWSER_ALWAYS, KEEPS_PLAN
+from manus.nodes.notes import BROWSER_ALWAYS, KEEPS_PLAN
 from manus.prompts import agent as prompts
 from manus.prompts import browser as browser_prompts
 from manus.prompts import data as data_prompts

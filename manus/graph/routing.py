@@ -13,7 +13,7 @@ from langgraph.graph.state import StateGraph
 from langgraph.types import Send
 
 from manus.nodes.active_run import get_parent_run
-from manus.nodes.exchange.calls import lacks_answer, to_tasks
+from manus.nodes.calls import lacks_answer, to_tasks
 from manus.nodes.planning.scheduling import build_task
 from manus.state.agent import AgentState, Compaction, ToolTask
 from manus.state.endings import StopReason, list_reasons

@@ -25,8 +25,8 @@ from manus.calls.session import Session
 from manus.calls.siblings import Sibling
 from manus.config.context import Context
 from manus.nodes.active_run import ActiveRun, get_active_run
-from manus.nodes.context.compaction import offer_recall
-from manus.nodes.exchange.loop_detection import result_fingerprint
+from manus.nodes.compaction import offer_recall
+from manus.nodes.loop_detection import result_fingerprint
 from manus.nodes.subagent import run_delegated
 from manus.sandbox.process_output import listener
 from manus.state.agent import ToolTask

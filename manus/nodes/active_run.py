@@ -35,9 +35,9 @@ from manus.models.model_request import RequestCache
 from manus.models.prices import find_price
 from manus.models.providers import build_endpoint, select_endpoint
 from manus.models.recording import Recorder, ReplayModel
-from manus.nodes.context.truncation import RenderedHistory
-from manus.nodes.context.turns import HistoryRepair
 from manus.nodes.open_session import is_reusable, open_files, open_session
+from manus.nodes.truncation import RenderedHistory
+from manus.nodes.turns import HistoryRepair
 from manus.nodes.wrapping import AgentOptions
 from manus.prompts import render
 from manus.prompts.approval import ALL_FILES, MEMORY

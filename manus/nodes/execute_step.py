@@ -16,8 +16,8 @@ from manus.calls.call import call_watcher
 from manus.calls.changed_files import MAX_FILES, changed_since, find_mentioned, next_tick
 from manus.calls.shared_files import SharedFiles, StepFiles, hash_files
 from manus.nodes.active_run import ActiveRun, get_active_run
-from manus.nodes.exchange.inbox import announce_messages, receive_messages
-from manus.nodes.exchange.lost_calls import record_end, record_start, report_lost_calls
+from manus.nodes.inbox import announce_messages, receive_messages
+from manus.nodes.lost_calls import record_end, record_start, report_lost_calls
 from manus.nodes.planning.questions import (
     interrupts_run,
     sort_by_call,

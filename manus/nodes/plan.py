@@ -13,8 +13,8 @@ from langgraph.types import Overwrite
 
 from manus.config.context import Context
 from manus.nodes.active_run import ActiveRun, get_active_run, model_interrupt
-from manus.nodes.exchange.inbox import announce_messages, receive_messages
-from manus.nodes.exchange.lost_calls import report_lost_calls
+from manus.nodes.inbox import announce_messages, receive_messages
+from manus.nodes.lost_calls import report_lost_calls
 from manus.nodes.planning.approval import ask_for_approval
 from manus.nodes.planning.planner import Executors, ask_planner, compact_thread
 from manus.nodes.summarize import summarize_without_model

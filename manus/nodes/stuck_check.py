@@ -17,9 +17,9 @@ from manus.calls.catalog import Catalog
 from manus.calls.changed_files import MAX_FILES, changed_since
 from manus.config.context import Context
 from manus.nodes.active_run import ActiveRun, get_active_run
-from manus.nodes.exchange.inbox import has_unread
-from manus.nodes.exchange.loop_detection import NewestStep, find_loop, newest_step, next_loop
-from manus.nodes.exchange.stop_conditions import (
+from manus.nodes.inbox import has_unread
+from manus.nodes.loop_detection import NewestStep, find_loop, newest_step, next_loop
+from manus.nodes.stop_conditions import (
     final_update,
     find_stop_reason,
     format_step,

@@ -20,7 +20,7 @@ from manus.calls.call import JOURNALLED
 from manus.calls.result import Observation
 from manus.calls.user_tools import is_user_tool
 from manus.nodes.active_run import ActiveRun, get_active_run
-from manus.nodes.exchange.lost_calls import record_end, record_start
+from manus.nodes.lost_calls import record_end, record_start
 from manus.nodes.subgraph_config import continue_in_copy
 from manus.prompts.approval import AGENT_READ
 from manus.prompts.sources import AGENT

@@ -13,7 +13,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.config import get_stream_writer
 
 from manus.nodes.active_run import ActiveRun, get_active_run
-from manus.nodes.context.truncation import fit_question
+from manus.nodes.truncation import fit_question
 from manus.prompts import flow as prompts
 from manus.prompts.sources import plain
 from manus.state.endings import ENDINGS, StopReason

@@ -18,19 +18,19 @@ from manus.calls.siblings import Siblings
 from manus.config.context import Context
 from manus.models.client import Reply
 from manus.nodes.active_run import ActiveRun, get_active_run, model_interrupt
-from manus.nodes.context.compaction import ThreadHistory
-from manus.nodes.context.turns import replacement_writes
-from manus.nodes.exchange.environment_info import describe_environment
-from manus.nodes.exchange.inbox import (
+from manus.nodes.compaction import ThreadHistory
+from manus.nodes.environment_info import describe_environment
+from manus.nodes.inbox import (
     announce_messages,
     ask_about_held_files,
     forget_loop,
     receive_messages,
 )
-from manus.nodes.exchange.lost_calls import report_lost_calls
-from manus.nodes.exchange.model_request import ask_model, prepare_reply
-from manus.nodes.exchange.notes import StepNotes, build_notes
-from manus.nodes.exchange.stop_conditions import final_update, last_text
+from manus.nodes.lost_calls import report_lost_calls
+from manus.nodes.model_request import ask_model, prepare_reply
+from manus.nodes.notes import StepNotes, build_notes
+from manus.nodes.stop_conditions import final_update, last_text
+from manus.nodes.turns import replacement_writes
 from manus.nodes.wrapping import ModelAnswer, ModelStep
 from manus.state.agent import AgentState, Run
 from manus.state.errors import BudgetError, ManusError, ModelUnavailableError

@@ -14,8 +14,8 @@ from manus.models.client import Reply
 if TYPE_CHECKING:
     from manus.calls.wrapped_call import ToolCallWrapper
     from manus.nodes.active_run import ActiveRun
-    from manus.nodes.context.compaction import ThreadHistory
-    from manus.nodes.exchange.notes import StepNotes
+    from manus.nodes.compaction import ThreadHistory
+    from manus.nodes.notes import StepNotes
 
 
 @dataclass(frozen=True, slots=True)

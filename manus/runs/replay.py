@@ -35,7 +35,7 @@ from manus.graph.outcome import Outcome
 from manus.graph.run_graph import RunGraph
 from manus.models.client import Reply
 from manus.models.recording import Turn, decode_reply, encode_reply, normalize_message
-from manus.nodes.exchange.loop_detection import hide_noise
+from manus.nodes.loop_detection import hide_noise
 from manus.nodes.wrapping import AgentOptions, ModelAnswer, ModelStep
 from manus.runs.jobs import Job, run_job
 from manus.runs.messages import send

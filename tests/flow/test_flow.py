@@ -12,7 +12,7 @@ from langchain_core.messages import HumanMessage
 from manus.config.context import Context
 from manus.graph import build_flow
 from manus.graph.profiles import all_executors
-from manus.nodes.context import turns
+from manus.nodes import turns
 from manus.prompts import compaction as prompts
 from manus.state.plan import format_plan
 from scripts.record_calculator import TASK

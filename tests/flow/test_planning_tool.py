@@ -8,7 +8,7 @@ import pytest
 from manus.calls.invoke import observe_call
 from manus.calls.session import Session
 from manus.config.profile import Profile
-from manus.nodes.exchange.notes import KEEPS_PLAN
+from manus.nodes.notes import KEEPS_PLAN
 from manus.state.agent import ToolTask
 from manus.state.plan_changes import fold_plans
 from manus.tools.planning import PlanCollection, Planning, inject_plans

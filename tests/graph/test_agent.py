@@ -6,7 +6,7 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
 from manus.graph.routing import route_after_stuck_check, route_after_think
-from manus.nodes.exchange.loop_detection import call_fingerprint
+from manus.nodes.loop_detection import call_fingerprint
 from manus.prompts import agent as prompts
 from manus.state.agent import AgentState, Loop, ToolTask
 from manus.state.usage import Budget

@@ -6,7 +6,7 @@ import re
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 
-from manus.nodes.context.turns import is_summary
+from manus.nodes.turns import is_summary
 from manus.state.messages import get_text
 from tests.helpers.agent import ScriptedAgent, assert_paired, thread_config
 from tests.helpers.long_run import (

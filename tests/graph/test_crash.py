@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from langgraph.types import Command
 
-from manus.nodes.context.turns import is_summary
+from manus.nodes.turns import is_summary
 from manus.prompts import compaction as prompts
 from manus.threads.archive import Archive
 from manus.threads.records.seal import Seal

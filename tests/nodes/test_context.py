@@ -18,16 +18,16 @@ from langchain_core.messages import (
 from manus.config.model_settings import ModelSettings
 from manus.models.chat_models import build_model
 from manus.models.tokens import calibrate, estimate_message, estimate_text, get_window, learn_window
-from manus.nodes.context.compaction import (
+from manus.nodes.compaction import (
     compaction_limit,
     existing_notes,
     next_size,
     replace_with_notes,
     select_evicted,
 )
-from manus.nodes.context.summarizer import format_notes, parse_notes, truncate_notes
-from manus.nodes.context.truncation import ContextWindow, RenderedHistory, fit_messages
-from manus.nodes.context.turns import SUMMARY, replacement_writes
+from manus.nodes.history_notes import format_notes, parse_notes, truncate_notes
+from manus.nodes.truncation import ContextWindow, RenderedHistory, fit_messages
+from manus.nodes.turns import SUMMARY, replacement_writes
 from manus.state.agent import Compaction
 from manus.state.errors import ContextOverflowError
 from manus.state.history import append_messages

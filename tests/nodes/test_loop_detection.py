@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
 from manus.calls.result import Image, Observation
-from manus.nodes.exchange.loop_detection import (
+from manus.nodes.loop_detection import (
     POLLS,
     call_fingerprint,
     find_loop,

@@ -18,8 +18,8 @@ from manus.config.run_settings import resolve_settings
 from manus.config.safety_settings import SandboxSettings
 from manus.config.settings import Settings
 from manus.config.trust import trust
-from manus.nodes.exchange.environment_info import MOST_ENTRIES, describe_environment
-from manus.nodes.exchange.notes import step_notes
+from manus.nodes.environment_info import MOST_ENTRIES, describe_environment
+from manus.nodes.notes import step_notes
 from manus.prompts import agent as prompts
 from manus.state.agent import Run
 from manus.workspace.workspace import Workspace

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from manus.config.context import Context
-from manus.nodes.exchange.stop_conditions import announces_work
+from manus.nodes.stop_conditions import announces_work
 from tests.helpers.agent import DELEGATOR, TESTER, ScriptedAgent
 from tests.helpers.tools import Poll
 from tests.server import call, text

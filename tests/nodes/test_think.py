@@ -7,9 +7,9 @@ import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langgraph.types import Command
 
-from manus.nodes.context.turns import HistoryRepair, repair_history, replacement_writes
-from manus.nodes.exchange import loop_detection
-from manus.nodes.exchange.stop_conditions import find_stop_reason
+from manus.nodes import loop_detection
+from manus.nodes.stop_conditions import find_stop_reason
+from manus.nodes.turns import HistoryRepair, repair_history, replacement_writes
 from manus.prompts import agent as prompts
 from manus.state.endings import StopReason
 from manus.state.history import append_messages

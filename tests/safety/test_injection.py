@@ -20,7 +20,7 @@ from langgraph.types import Command
 from manus.config.profile import Profile
 from manus.config.trust import trust
 from manus.graph import build_agent
-from manus.nodes.exchange.notes import BROWSER_ALWAYS
+from manus.nodes.notes import BROWSER_ALWAYS
 from tests.browser.site import Answer, Page
 from tests.browser.test_files import pdf
 from tests.flow.helpers import ScriptedFlow, makes, succeeds

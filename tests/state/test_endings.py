@@ -6,7 +6,7 @@ import pytest
 
 from manus.graph import build_agent
 from manus.graph.routing import route_after_stuck_check, route_after_think
-from manus.nodes.exchange.stop_conditions import final_update
+from manus.nodes.stop_conditions import final_update
 from manus.state.endings import ENDINGS, UNFINISHED, StopReason, get_ending, list_reasons
 
 

@@ -12,7 +12,7 @@ from manus.calls.catalog import build_catalog
 from manus.config.run_settings import resolve_settings
 from manus.config.settings import Settings
 from manus.config.trust import trust
-from manus.nodes.exchange.environment_info import describe_environment
+from manus.nodes.environment_info import describe_environment
 from manus.tools.skill import find_skills, parse_skill
 from tests.helpers.agent import TESTER, ScriptedAgent
 from tests.helpers.sessions import session_in

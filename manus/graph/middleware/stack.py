@@ -29,7 +29,7 @@ from manus.graph.middleware.structured_output import (
     to_request_option,
 )
 from manus.models.client import ModelClient, Reply
-from manus.nodes.exchange.model_request import (
+from manus.nodes.model_request import (
     explain_overflow,
     render_history,
     request_reply,

@@ -14,10 +14,10 @@ from pydantic import ValidationError
 from manus.calls.base import explain_arguments
 from manus.config.profile import Profile
 from manus.nodes.active_run import ActiveRun
-from manus.nodes.context.compaction import ThreadHistory, fit_history
-from manus.nodes.context.truncation import context_window, fit_question, render_message
-from manus.nodes.exchange.calls import explain_malformed
-from manus.nodes.exchange.environment_info import describe_environment
+from manus.nodes.calls import explain_malformed
+from manus.nodes.compaction import ThreadHistory, fit_history
+from manus.nodes.environment_info import describe_environment
+from manus.nodes.truncation import context_window, fit_question, render_message
 from manus.prompts import flow as prompts
 from manus.state.errors import BudgetError, PlanError
 from manus.state.flow import FlowState

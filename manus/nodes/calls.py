@@ -8,7 +8,7 @@ from typing import cast
 from langchain_core.messages import AIMessage, AnyMessage, InvalidToolCall
 
 from manus.models.tool_calls import parse_arguments
-from manus.nodes.exchange.loop_detection import call_fingerprint, is_refused
+from manus.nodes.loop_detection import call_fingerprint, is_refused
 from manus.prompts import agent as prompts
 from manus.state.agent import Loop, Run, ToolTask
 from manus.state.history import messages_since

@@ -10,9 +10,9 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemM
 
 from manus.models.tokens import estimate_request, estimate_text, learn_window
 from manus.nodes.active_run import ActiveRun
-from manus.nodes.context.turns import full_text, get_sender, split_turns
-from manus.nodes.exchange.loop_detection import format_call
-from manus.nodes.exchange.stop_conditions import format_step
+from manus.nodes.loop_detection import format_call
+from manus.nodes.stop_conditions import format_step
+from manus.nodes.turns import full_text, get_sender, split_turns
 from manus.prompts import compaction as prompts
 from manus.prompts.compaction import DONE, FILES, FOUND, NEXT, OPEN, WANTED
 from manus.prompts.sources import framed

@@ -27,9 +27,9 @@ from langgraph.config import get_stream_writer
 
 from manus.models.tokens import tokens_at
 from manus.nodes.active_run import ActiveRun
-from manus.nodes.context.summarizer import take_notes
-from manus.nodes.context.truncation import ContextWindow
-from manus.nodes.context.turns import (
+from manus.nodes.history_notes import take_notes
+from manus.nodes.truncation import ContextWindow
+from manus.nodes.turns import (
     SUMMARY,
     full_text,
     get_sender,

@@ -13,9 +13,9 @@ from manus.models.client import ModelClient, Reply
 from manus.models.reasoning import drop_sealed, move_sealed
 from manus.models.tokens import estimate_request, learn_window
 from manus.nodes.active_run import ActiveRun
-from manus.nodes.context.compaction import ThreadHistory, fit_history, offer_recall
-from manus.nodes.context.truncation import context_window
-from manus.nodes.exchange.notes import StepNotes
+from manus.nodes.compaction import ThreadHistory, fit_history, offer_recall
+from manus.nodes.notes import StepNotes
+from manus.nodes.truncation import context_window
 from manus.prompts import agent as prompts
 from manus.state.agent import Run
 from manus.state.errors import (

@@ -31,7 +31,7 @@ from manus.models.tokens import (
     estimate_text,
     get_window,
 )
-from manus.nodes.context.turns import format_arguments, is_summary, split_turns
+from manus.nodes.turns import format_arguments, is_summary, split_turns
 from manus.prompts.agent import SENT_MEANWHILE
 from manus.prompts.sources import framed
 from manus.prompts.tools import IMAGE_LEFT_OUT

@@ -1,1 +1,0 @@
-"""Fit a history into a request: truncation, compaction, summaries."""

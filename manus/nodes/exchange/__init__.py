@@ -1,1 +1,0 @@
-"""One exchange with the model: the request, the reply, and what follows from it."""
