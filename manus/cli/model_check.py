@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,6 +18,7 @@ from manus.config.settings import Settings
 from manus.models.providers import REPLAY, get_address, name_key_variables
 from manus.models.refusals import as_setting, join_words, learned_words
 from manus.models.server_window import SMALL, ServerWindow, advise_window, watch_window
+from manus.prompts.formatting import join_names
 from manus.runs.configuration import check_model
 from manus.state.errors import ModelError, ModelUnavailableError, SettingsError
 from manus.state.messages import call_ids
@@ -128,12 +128,6 @@ def parse_model_names(reply: httpx.Response) -> list[str]:
         return []
 
 
-def join_names(names: Sequence[str], limit: int = _MAX_NAMES) -> str:
-    """Join the first names, and append the number of the others."""
-    suffix = f" and {len(names) - limit} more" if len(names) > limit else ""
-    return f"{', '.join(names[:limit])}{suffix}"
-
-
 def _try_model(endpoint: ModelSettings, models: ModelList) -> CheckResult:
     """Ask the model for one tool call; return the result with the size of its context window."""
     name = split_spec(endpoint.model or DEFAULT_MODEL)[1]
@@ -166,7 +160,7 @@ def _try_model(endpoint: ModelSettings, models: ModelList) -> CheckResult:
         return CheckResult("model", "warning", f"{text}, which is small for agent work", advice)
     if models.names and name not in models.names and f"{name}:latest" not in models.names:
         remedy = "Another model may have replied; set MANUS_MODEL to one in the list."
-        listed = f"; the server's list does not include it: {join_names(models.names)}"
+        listed = f"; the server's list does not include it: {join_names(models.names, _MAX_NAMES)}"
         return CheckResult("model", "warning", text + listed, remedy)
     if refused:
         remedy = f"Set {as_setting(refused)} to save the refused requests at each start."
@@ -177,7 +171,7 @@ def _try_model(endpoint: ModelSettings, models: ModelList) -> CheckResult:
 def _remedy_for(problem: str, models: ModelList) -> str:
     if "support tools" in problem or "tool choice" in problem or "tool-call-parser" in problem:
         return _PROMPTED
-    return f"Available models: {join_names(models.names)}." if models.names else ""
+    return f"Available models: {join_names(models.names, _MAX_NAMES)}." if models.names else ""
 
 
 async def _try_tool_call(endpoint: ModelSettings) -> tuple[ServerWindow, bool]:

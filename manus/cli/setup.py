@@ -13,13 +13,13 @@ from pydantic import SecretStr
 
 from manus.cli.choices import ask_yes
 from manus.cli.local_server import find_local_servers
-from manus.cli.model_check import ModelList, join_names, list_models
+from manus.cli.model_check import ModelList, list_models
 from manus.cli.notes import print_note
 from manus.cli.questions import ask_text
 from manus.config.model_settings import ENDPOINT, ModelSettings, shown_address, split_spec
 from manus.config.provider_table import DEFAULT_PROVIDER, PROVIDERS
 from manus.config.settings import user_file
-from manus.prompts.formatting import flat
+from manus.prompts.formatting import flat, join_names
 from manus.runs.configuration import is_installed
 
 _MAX_LISTED = 20

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from rich.cells import cell_len, set_cell_size
 
+MAX_NAMES = 8
+"""Names of a list in a sentence; the others are counted."""
 _ESCAPE = re.compile(
     r"""
     (?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]                      # colors, cursor, clearing
@@ -87,6 +89,13 @@ LOOP_MEASURES = {
     "ask": "the user is asked",
 }
 """Measures against a loop, by name."""
+
+
+def join_names(names: Sequence[str], limit: int = MAX_NAMES) -> str:
+    """Return the first names as a list, and the number of the others."""
+    text = ", ".join(map(clean, names[:limit]))
+    hidden = len(names) - limit
+    return f"{text} and {hidden:,} more" if hidden > 0 else text
 
 
 def money(amount: float, currency: str) -> str:

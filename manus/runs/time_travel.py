@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from manus.prompts.formatting import clean, fit, in_words
+from manus.prompts.formatting import MAX_NAMES, clean, fit, in_words
 from manus.runs.messages import read_unread
 from manus.state.errors import StorageError, UsageError
 from manus.threads.base import Store
@@ -20,7 +20,7 @@ from manus.threads.records.inbox import InboxMessage
 from manus.threads.rewind import Rewinder, Rewound
 from manus.threads.snapshots.objects import SnapshotStore, make_ref
 from manus.threads.snapshots.restore import Restoration, plan_copy
-from manus.threads.snapshots.restored_text import MAX_NAMES, describe_effects, describe_files
+from manus.threads.snapshots.restored_text import describe_effects, describe_files
 from manus.threads.snapshots.rewinding import SNAPSHOTS
 from manus.threads.steps import HistoryStep, find_changes, find_step, list_steps
 from manus.threads.thread_list import Thread, get_thread

@@ -25,6 +25,7 @@ from typing_extensions import override
 from manus.calls.base import AgentTool, Arguments
 from manus.calls.result import Observation
 from manus.prompts.data import REPORT
+from manus.prompts.formatting import join_names
 from manus.prompts.markdown import build_parser
 from manus.state.errors import ToolError
 from manus.workspace.text_files import as_text, image_type, read_file, replace_file
@@ -88,10 +89,10 @@ def _make_report(request: MakeReportArgs, workspace: Workspace) -> str:
         "offline."
     ]
     if pictures.links:
-        lines.append(f"Not fetched, and left as links: {_join_names(pictures.links)}.")
+        lines.append(f"Not fetched, and left as links: {join_names(pictures.links, _MAX_NAMED)}.")
     if pictures.missing:
         lines.append(
-            f"Missing images, replaced by their text: {_join_names(pictures.missing)}. "
+            f"Missing images, replaced by their text: {join_names(pictures.missing, _MAX_NAMED)}. "
             f"{_advise_correction(request, output, workspace)} "
             "(Write a path with spaces between < and >.)"
         )
@@ -147,7 +148,7 @@ class _Pictures:
         """Embed an image; replace one that cannot be embedded with a link."""
         source = str(part.attrs["src"])
         if _WEB.match(source):
-            self.links.append(source)
+            self.links.append(source[:100])
         elif source.startswith("data:"):  # the parser allows only images here
             self.count += 1
             return
@@ -156,7 +157,7 @@ class _Pictures:
             part.attrSet("src", self._to_data_url(path))
             return
         else:
-            self.missing.append(source)
+            self.missing.append(source[:100])
         words = escape(f"[image: {part.content or source}]")
         part.type = "html_inline"
         part.content = f'<a href="{escape(source)}" rel="noopener noreferrer">{words}</a>'
@@ -179,13 +180,6 @@ class _Pictures:
         if kind is None:
             raise ToolError(f"{label} is not an image; supported are PNG, JPEG, GIF, WebP, SVG.")
         return f"data:{kind};base64,{base64.b64encode(data).decode('ascii')}"
-
-
-def _join_names(names: list[str]) -> str:
-    joined = ", ".join(name[:100] for name in names[:_MAX_NAMED])
-    if len(names) > _MAX_NAMED:
-        joined += f" and {len(names) - _MAX_NAMED:,} more"
-    return joined
 
 
 def _format_count(number: int, noun: str) -> str:

@@ -39,10 +39,9 @@ def history(thread: str | None, last: bool, json: bool) -> int:
 
 async def _history(store: Store, prefix: str, *, as_json: bool) -> None:
     from manus.cli.output import print_json, print_output
-    from manus.prompts.formatting import fit, flat
+    from manus.prompts.formatting import fit, flat, join_names
     from manus.runs.time_travel import history as list_history
     from manus.threads.rewind import list_steps_ahead
-    from manus.threads.snapshots.restored_text import join_names
     from manus.threads.thread_list import get_thread
 
     thread = await get_thread(store, prefix)

@@ -21,10 +21,6 @@ if TYPE_CHECKING:
     from manus.threads.thread_list import Thread
 
 
-_MAX_NAMES = 8
-"""Threads listed by name; the others are counted."""
-
-
 @click.command()
 @click.option(
     "--limit", metavar="N", type=COUNT, default=20, help="Number of threads. [default: 20]"
@@ -196,9 +192,9 @@ async def _compact(store: Store, *, dry_run: bool) -> None:
 
 
 def _print_report(report: MaintenanceReport, verb: str) -> None:
-    from manus.prompts.formatting import count, size
+    from manus.prompts.formatting import count, join_names, size
 
-    names = f": {_join_names(report.done)}" if report.done else ""
+    names = f": {join_names(report.done)}" if report.done else ""
     freed = f" ({size(report.freed)})" if report.freed > 0 else ""
     print_note(f"{verb} {count(len(report.done), 'thread')}{freed}{names}.")
     kept = {
@@ -209,15 +205,7 @@ def _print_report(report: MaintenanceReport, verb: str) -> None:
     }
     for reason, ids in kept.items():
         if ids:
-            print_note(f"Kept because {reason}: {_join_names(ids)}.")
-
-
-def _join_names(ids: Sequence[str]) -> str:
-    from manus.prompts.formatting import clean
-
-    text = ", ".join(map(clean, ids[:_MAX_NAMES]))
-    hidden = len(ids) - _MAX_NAMES
-    return f"{text} and {hidden:,} more" if hidden > 0 else text
+            print_note(f"Kept because {reason}: {join_names(ids)}.")
 
 
 @click.command()

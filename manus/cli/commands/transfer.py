@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from manus.threads.base import Store
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
-_MAX_NAMES = 8
 
 
 @click.command()
@@ -82,7 +81,7 @@ async def _export(
     import os
 
     from manus.cli.screen import Screen
-    from manus.prompts.formatting import count, size
+    from manus.prompts.formatting import count, join_names, size
     from manus.runs.export import SecretValues, export_thread
     from manus.runs.messages import read_unread
     from manus.threads.thread_list import get_thread
@@ -99,12 +98,12 @@ async def _export(
     )
     if exported.left_out:
         screen.paragraph(
-            f"Omitted because they may contain secrets: {_join_names(exported.left_out)}"
+            f"Omitted because they may contain secrets: {join_names(exported.left_out)}"
         )
     if unread:
         screen.paragraph(
             "Omitted because they wait for the agent here; send them again after the import: "
-            f"{_join_names([message.text for message in unread])}"
+            f"{join_names([message.text for message in unread])}"
         )
 
 
@@ -148,7 +147,7 @@ async def _import(
     store: Store, file: ThreadFile, folder: Path, new_id: str | None, *, with_dotfiles: bool
 ) -> None:
     from manus.cli.screen import Screen
-    from manus.prompts.formatting import count
+    from manus.prompts.formatting import count, join_names
     from manus.runs import imports
 
     imported = await imports.import_thread(store, file, folder, new_id, with_dotfiles=with_dotfiles)
@@ -160,19 +159,11 @@ async def _import(
     if imported.skipped:
         screen.paragraph(
             "Not written because they link outside the folder or failed: "
-            f"{_join_names(imported.skipped)}"
+            f"{join_names(imported.skipped)}"
         )
     if imported.started:
         screen.paragraph(
             "Not written because other programs start them by themselves (--with-dotfiles writes "
-            f"them): {_join_names(imported.started)}"
+            f"them): {join_names(imported.started)}"
         )
     screen.paragraph(f"View it with: manus show {imported.thread_id}", "dim")
-
-
-def _join_names(names: list[str]) -> str:
-    from manus.prompts.formatting import clean
-
-    text = ", ".join(map(clean, names[:_MAX_NAMES]))
-    hidden = len(names) - _MAX_NAMES
-    return f"{text} and {hidden:,} more" if hidden > 0 else text

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 
-from manus.prompts.formatting import clean, fit
+from manus.prompts.formatting import MAX_NAMES, clean, fit, join_names
 from manus.threads.snapshots.rewinding import RestoredFiles
 
-MAX_NAMES = 8
-"""Maximum number of names listed; the others are counted."""
 _EFFECT_WIDTH = 100
 """Maximum width of a listed effect in terminal cells."""
 
@@ -65,10 +63,3 @@ def _without_parents(names: Sequence[str]) -> list[str]:
     """Return the names except folders whose contents are listed."""
     parents = {str(parent) for name in names for parent in PurePosixPath(name).parents}
     return [name for name in names if name not in parents]
-
-
-def join_names(names: Sequence[str]) -> str:
-    """Return the first names as a list, and the number of the others."""
-    text = ", ".join(map(clean, names[:MAX_NAMES]))
-    hidden = len(names) - MAX_NAMES
-    return f"{text} and {hidden} more" if hidden > 0 else text
