@@ -12,7 +12,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, AnyMessage
 
 from manus.pages.report.page import run_cell
-from manus.pages.trace.as_text import steps_as_text
+from manus.pages.trace.formats import steps_as_text
 from manus.pages.trace.model import TraceCall, TraceStep
 from manus.pages.trace.reading import read_run, steps_in
 from manus.prompts.formatting import clean, flat, in_words, span

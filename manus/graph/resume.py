@@ -19,7 +19,7 @@ from manus.graph.pending_calls import asked_calls, mark_unfinished, siblings_in
 from manus.graph.sync_calls import with_usable_saver
 from manus.graph.waiting import CHECKPOINT
 from manus.nodes.active_run import ActiveRun
-from manus.nodes.subgraph_config import is_repeated
+from manus.nodes.subagent import is_repeated
 from manus.state.events import FilesEvent
 from manus.threads.history import CONTINUES
 from manus.threads.journal import Journal

@@ -14,7 +14,7 @@ from manus.models.tokens import RequestSizes
 from manus.models.tool_schemas import OfferedTools, adapt_tools
 from manus.models.valid_messages import ValidMessages
 from manus.models.wire_forms import WireForms, WireRules, new_wire_forms
-from manus.state.message_cache import PerHistory
+from manus.state.history import PerHistory
 from manus.state.messages import has_image
 
 

@@ -19,7 +19,7 @@ from langchain_core.messages.utils import count_tokens_approximately
 from manus.config.model_settings import ModelSettings, split_spec
 from manus.config.provider_table import DEFAULT_MODEL, WINDOWS
 from manus.state.errors import ContextOverflowError
-from manus.state.message_cache import PerHistory, PerMessage
+from manus.state.history import PerHistory, PerMessage
 
 TOKENS = "tokens"
 """In an assistant message's `additional_kwargs`: tokens of its request and itself, as estimated

@@ -19,7 +19,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from manus.models.prompted import join_contents
 from manus.models.server_rules import ServerRules
 from manus.prompts.tools import CALLS_FINISHED, IMAGE_FOLLOWS, IMAGE_LEFT_OUT, NO_TEXT
-from manus.state.message_cache import PerHistory, PerMessage
+from manus.state.history import PerHistory, PerMessage
 from manus.state.messages import get_text, has_calls, has_image, is_image
 
 _MAX_NAME = 64

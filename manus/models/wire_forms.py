@@ -20,7 +20,7 @@ from manus.config.provider_table import UNSIGNED
 from manus.models.reasoning import EXTRA, REASONING, hash_origin, is_foreign, restore_sealed
 from manus.models.server_rules import ServerRules
 from manus.prompts.tools import NO_TEXT
-from manus.state.message_cache import PerHistory, PerMessage
+from manus.state.history import PerHistory, PerMessage
 from manus.state.messages import get_text, list_calls
 
 SERVER_RULES = "server_rules"

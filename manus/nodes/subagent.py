@@ -1,4 +1,7 @@
-"""Run an agent inside a run: the executor of a plan's step, or one with a delegated task."""
+"""Run an agent inside a run: the executor of a plan's step, or one with a delegated task.
+
+The keys of a nested graph's configuration are private to LangGraph.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,10 @@ import asyncio
 import logging
 import re
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from langchain_core.messages import HumanMessage
 from langchain_core.runnables import RunnableConfig
@@ -21,7 +24,6 @@ from manus.calls.result import Observation
 from manus.calls.user_tools import is_user_tool
 from manus.nodes.active_run import ActiveRun, get_active_run
 from manus.nodes.lost_calls import record_end, record_start
-from manus.nodes.subgraph_config import continue_in_copy
 from manus.prompts.approval import AGENT_READ
 from manus.prompts.sources import AGENT
 from manus.state.endings import get_ending
@@ -29,8 +31,16 @@ from manus.state.errors import SettingsError, ToolError
 from manus.state.events import DelegateActionEvent
 from manus.state.taint import Exposure, find_exposure, request_fields
 from manus.state.usage import Spending, Usage, no_usage
+from manus.threads.records.select import CHECKPOINTER
 from manus.tools.delegate import DELEGATE
 from manus.tools.terminate import TERMINATE
+
+if TYPE_CHECKING:
+    from langchain_core.runnables import RunnableConfig
+    from langgraph.checkpoint.base import CheckpointTuple
+
+    from manus.nodes.active_run import ActiveRun
+
 
 log = logging.getLogger("manus")
 
@@ -46,6 +56,11 @@ _SUMMARY_HEADING = re.compile(
 )
 _HIDDEN = "do-not-render-"
 """Id prefix of messages that LangChain's chat UI does not show."""
+
+_RESUMING = "__pregel_resuming"
+_ANSWERS = "__pregel_resume_map"
+_PARENTS = "checkpoint_map"
+_REPLAY = "__pregel_replay_state"
 
 
 @dataclass(slots=True)
@@ -232,3 +247,63 @@ def _spending(result: SubagentResult) -> list[Spending]:
         lines[0]["tool_calls"] = result.usage["tool_calls"]
         lines[0]["estimated"] = result.usage.get("estimated", False)
     return lines
+
+
+def has_checkpointer(config: RunnableConfig) -> bool:
+    """Return whether a graph that is called from this node can be resumed."""
+    return config.get("configurable", {}).get(CHECKPOINTER) is not None
+
+
+def is_repeated(configurable: Mapping[str, Any]) -> bool:
+    """Return whether a nested graph repeats its calls, in a run from an earlier checkpoint."""
+    return configurable.get(_REPLAY) is not None
+
+
+async def newest_checkpoint(config: RunnableConfig, namespace: str) -> CheckpointTuple | None:
+    """Return the newest checkpoint of a graph that was called from a node of this thread."""
+    configurable = config["configurable"]
+    location = {"thread_id": configurable["thread_id"], "checkpoint_ns": namespace}
+    checkpoint: CheckpointTuple | None
+    checkpoint = await configurable[CHECKPOINTER].aget_tuple({"configurable": location})
+    return checkpoint
+
+
+def is_from_this_task(
+    checkpoint: CheckpointTuple, config: RunnableConfig, active_run: ActiveRun
+) -> bool:
+    """Return whether a checkpoint is from an earlier execution of this same task."""
+    parents: dict[str, Any] = config["configurable"].get(_PARENTS, {})
+    stored: dict[str, Any] = checkpoint.metadata.get("parents") or {}
+    return stored == parents or stored.get("") in active_run.continues
+
+
+async def continue_in_copy(config: RunnableConfig, active_run: ActiveRun) -> RunnableConfig:
+    """Return the configuration of a nested graph, which continues if its task is a copy.
+
+    The undo of a rewind copies a checkpoint. What a task had started there is stored in the
+    namespace of that task, and what it had done must not be repeated.
+    """
+    configurable = config["configurable"]
+    node, _, task_id = str(configurable.get("checkpoint_ns", "")).rpartition(":")
+    for original in active_run.original_tasks.get(task_id, ()):
+        namespace = f"{node}:{original}"
+        if await newest_checkpoint(config, namespace) is not None:
+            with_answers = task_id in active_run.interrupted
+            return resume_configuration(namespace, config, with_answers=with_answers)
+    return config
+
+
+def resume_configuration(
+    namespace: str, config: RunnableConfig, *, with_answers: bool
+) -> RunnableConfig:
+    """Return the configuration that resumes a nested graph in its earlier namespace.
+
+    Without it, LangGraph would start the graph again, in the namespace of the node's own task.
+    `with_answers`: the run was resumed with answers for this call. Otherwise they are removed:
+    LangGraph looks answers up by the asking task, and would apply them to the next question too.
+    """
+    configurable = {**config["configurable"], "checkpoint_ns": namespace, _RESUMING: True}
+    configurable.pop(_REPLAY, None)  # in a fork, it would repeat the request
+    if not with_answers:
+        configurable.pop(_ANSWERS, None)
+    return {**config, "configurable": configurable}

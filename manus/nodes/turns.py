@@ -22,7 +22,7 @@ from langchain_core.messages import (
 
 from manus.prompts import agent as prompts
 from manus.prompts.sources import is_outside
-from manus.state.message_cache import shared_length
+from manus.state.history import shared_length
 from manus.state.messages import call_ids, get_source, get_text, is_image, list_calls
 from manus.threads.archive import FROM
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from langchain_core.messages import AnyMessage, HumanMessage
 
 from manus.prompts.sources import is_foreign
-from manus.state.message_cache import shared_length
+from manus.state.history import shared_length
 from manus.state.messages import SOURCE, is_request
 from manus.state.request import ASK_HUMAN, OWN_WORDS, has_attachments, own_words
 

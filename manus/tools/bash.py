@@ -18,8 +18,8 @@ from manus.sandbox.git_config import ConfigChange, plan_change
 from manus.sandbox.process import exit_state
 from manus.state.errors import ToolError
 from manus.state.text import one_line
-from manus.tools.shell.interpreter import Ended
-from manus.tools.shell.shell import Shell, plain_commands, possible_commands
+from manus.tools.interpreter import Ended
+from manus.tools.shell import Shell, plain_commands, possible_commands
 from manus.workspace.workspace import WORKSPACE
 
 BASH = "bash"

@@ -25,7 +25,7 @@ from manus.sandbox.interpreter import get_own_python
 from manus.sandbox.process import ProcessResult, exit_state, run
 from manus.sandbox.sandbox import Sandbox
 from manus.state.errors import ToolError, ToolUnavailableError
-from manus.tools.shell.interpreter import Ended, Interpreter, TextRunner
+from manus.tools.interpreter import Ended, Interpreter, TextRunner
 from manus.workspace.safe_open import open_file, write_private
 from manus.workspace.workspace import PRIVATE, WORKSPACE, Workspace
 

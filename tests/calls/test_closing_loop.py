@@ -20,7 +20,7 @@ import asyncio, sys
 from pathlib import Path
 from manus.config.safety_settings import SandboxSettings
 from manus.sandbox.sandbox import Sandbox
-from manus.tools.shell.shell import BashProcess
+from manus.tools.shell import BashProcess
 from manus.tools.web.reader import parse
 
 folder = Path()

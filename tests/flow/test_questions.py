@@ -14,7 +14,7 @@ from manus.calls.result import Observation
 from manus.graph import build_flow
 from manus.graph.outcome import Outcome, format_question
 from manus.graph.state_update import reopen
-from manus.nodes import subgraph_config
+from manus.nodes import subagent
 from manus.pages.trace.reading import read_trace
 from tests.flow.helpers import (
     ScriptedFlow,
@@ -99,7 +99,7 @@ async def test_the_stream_reports_that_a_step_waits(flow: ScriptedFlow) -> None:
 def test_the_keys_are_langgraphs() -> None:
     ours = ("CHECKPOINTER", "_RESUMING", "_ANSWERS", "_PARENTS", "_REPLAY")
     theirs = ("CHECKPOINTER", "RESUMING", "RESUME_MAP", "CHECKPOINT_MAP", "REPLAY_STATE")
-    assert [getattr(subgraph_config, name) for name in ours] == [
+    assert [getattr(subagent, name) for name in ours] == [
         getattr(_constants, f"CONFIG_KEY_{name}") for name in theirs
     ]
 

@@ -23,7 +23,7 @@ MODULES = (
     "manus.threads.snapshots.restore",
     "manus.models.openai_chat",
     "manus.pages.report.page",
-    "manus.pages.trace.as_text",
+    "manus.pages.trace.formats",
     "manus.pages.ui",
     "manus.threads.postgres_store",
     "manus.threads.sqlite",

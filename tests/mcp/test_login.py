@@ -13,7 +13,7 @@ import pytest
 
 from manus.config.mcp_settings import McpServer
 from manus.state.errors import ToolUnavailableError
-from manus.tools.mcp.logins import read_login, write_login
+from manus.tools.mcp.oauth import read_login, write_login
 from manus.tools.mcp.transport import log_in_at
 from tests.cli.program import Program
 from tests.mcp.conftest import Connect

@@ -9,7 +9,7 @@ import pytest
 from manus.config.safety_settings import is_covered
 from manus.prompts.approval import question, subject
 from manus.prompts.visible import visible
-from manus.tools.shell.shell import plain_commands
+from manus.tools.shell import plain_commands
 
 
 def propose(line: str) -> list[str] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from manus.tools.shell.shell import plain_commands, possible_commands
+from manus.tools.shell import plain_commands, possible_commands
 
 PLAIN = {
     "git status": ("git status",),

@@ -86,7 +86,7 @@ def _has_login(server: McpServer) -> bool:
     import os
 
     from manus.state.errors import SettingsError
-    from manus.tools.mcp.logins import login_address, read_login
+    from manus.tools.mcp.oauth import login_address, read_login
 
     try:
         url = login_address(server.expand(os.environ))
@@ -131,7 +131,7 @@ def _show_login(address: str) -> None:
 def logout(name: str) -> int:
     """Remove the stored login at a server."""
     url = str(_find_server(name).url)
-    from manus.tools.mcp.logins import forget_login
+    from manus.tools.mcp.oauth import forget_login
 
     is_removed = forget_login(url)
     state = "is removed" if is_removed else "does not exist"
@@ -150,7 +150,7 @@ def _find_server(name: str) -> McpServer:
     settings = _settings()
     from manus.config.settings import FILE
     from manus.state.errors import UsageError
-    from manus.tools.mcp.logins import login_address
+    from manus.tools.mcp.oauth import login_address
 
     if name not in settings.mcp:
         raise UsageError(f"There is no MCP server `{name}`; add it as `[mcp.{name}]` in {FILE}.")

@@ -223,7 +223,7 @@ def show(thread: str, full: bool, json: bool) -> int:
 async def _show(store: Store, prefix: str, *, full: bool, as_json: bool) -> None:
     from manus.cli.commands.run import format_unread
     from manus.cli.output import print_json, print_output
-    from manus.pages.trace.as_text import as_messages, as_text, steps_as_messages
+    from manus.pages.trace.formats import as_messages, as_text, steps_as_messages
     from manus.pages.trace.reading import read_trace
     from manus.runs.jobs import read_outcome
     from manus.runs.messages import read_unread

@@ -55,8 +55,8 @@ async def _export_trajectory(
     import json
     import os
 
+    from manus.pages.trace.formats import as_atif, as_notebook, as_openai
     from manus.pages.trace.reading import read_trace
-    from manus.pages.trace.trajectory import as_atif, as_notebook, as_openai
     from manus.runs.export import SecretValues
     from manus.state.errors import UsageError
     from manus.threads.thread_list import find_thread

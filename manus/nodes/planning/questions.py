@@ -18,8 +18,8 @@ from langgraph.errors import GraphInterrupt
 from langgraph.types import Interrupt
 
 from manus.nodes.active_run import ActiveRun
-from manus.nodes.subagent import SubagentResult
-from manus.nodes.subgraph_config import (
+from manus.nodes.subagent import (
+    SubagentResult,
     continue_in_copy,
     has_checkpointer,
     is_from_this_task,

@@ -7,7 +7,9 @@ a run's client: it would log in, which needs a person, and keep parallel request
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import logging
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from importlib import import_module
@@ -16,11 +18,71 @@ from urllib.parse import parse_qsl, urlsplit
 
 from pydantic import BaseModel, ValidationError
 
+from manus.config.files import read_record, write_record
+from manus.config.mcp_settings import McpServer
 from manus.prompts.formatting import flat
 from manus.state.errors import ToolUnavailableError
-from manus.tools.mcp.logins import Login, read_login, write_login
 from manus.tools.mcp.sdk import IS_FIRST, http, raise_for_refusal
 from manus.version import VERSION
+
+
+class Login(BaseModel):
+    """What is needed to use and refresh the token of an address, as its servers sent it."""
+
+    tokens: dict[str, Any] = {}
+    expires_at: float | None = None
+    """Seconds since the epoch; None if the server does not say."""
+    client: dict[str, Any] = {}
+    """This program as it is registered at the authorization server."""
+    authorization_server: dict[str, Any] | None = None
+    resource: dict[str, Any] | None = None
+
+    @property
+    def access_token(self) -> str:
+        """Return the access token; empty if there is no login."""
+        return str(self.tokens.get("access_token") or "")
+
+    @property
+    def is_expired(self) -> bool:
+        """Return whether the server has announced that the token is no longer valid."""
+        return self.expires_at is not None and self.expires_at <= time.time()
+
+
+def login_address(server: McpServer) -> str | None:
+    """Return the address whose login a server uses; None for a program or with a token of its own.
+
+    The variables in the settings must have been replaced.
+    """
+    has_token = any(name.lower() == "authorization" for name in server.all_headers)
+    return None if has_token else server.url
+
+
+def read_login(url: str) -> Login:
+    """Return the login at an address; an empty one if there is none. Blocking."""
+    return Login.model_validate(read_record(_record_name(url)))
+
+
+def write_login(url: str, login: Login) -> None:
+    """Store the login at an address. Blocking.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    write_record(_record_name(url), login.model_dump(mode="json"))
+
+
+def forget_login(url: str) -> bool:
+    """Remove the login at an address; return whether there was one. Blocking."""
+    is_stored = bool(read_login(url).access_token)
+    if is_stored:
+        write_record(_record_name(url), {})
+    return is_stored
+
+
+def _record_name(url: str) -> str:
+    """Return the name of a record: a digest, since an address may contain a secret."""
+    return f"mcp-login-{hashlib.sha256(url.encode()).hexdigest()[:32]}"
+
 
 _auth: Any = import_module("mcp.client.auth")
 _types: Any = import_module("mcp.shared.auth")

@@ -15,7 +15,7 @@ from manus.prompts.sources import MCP
 from manus.sandbox.process_output import listener
 from manus.state.errors import ManusError, ToolError, ToolUnavailableError
 from manus.tools.mcp.definitions import ToolDefinition, list_tools, read_definitions, select_trusted
-from manus.tools.mcp.logins import login_address
+from manus.tools.mcp.oauth import login_address
 from manus.tools.mcp.sdk import CONNECTION_CLOSED, ProtocolError, Request, http, open_session
 from manus.tools.mcp.transport import connect
 

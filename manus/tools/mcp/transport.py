@@ -19,8 +19,7 @@ from manus.sandbox.egress import is_loopback
 from manus.sandbox.host_programs import find_host_program
 from manus.sandbox.process import build_host_environment
 from manus.state.errors import ToolUnavailableError
-from manus.tools.mcp.logins import login_address
-from manus.tools.mcp.oauth import LoginAuth, log_in
+from manus.tools.mcp.oauth import LoginAuth, log_in, login_address
 from manus.tools.mcp.sdk import Streams, connect_address, http, start_program
 
 _START_DIRECTORY = Path("/")

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing_extensions import override
 
 from manus.sandbox.sandbox import Sandbox
-from manus.tools.shell.interpreter import Ended, Interpreter, TextRunner
+from manus.tools.interpreter import Ended, Interpreter, TextRunner
 from manus.workspace.workspace import Workspace
 
 _EXPORT_SECONDS = 10.0
