@@ -34,7 +34,8 @@ def as_text(runs: Iterable[TraceRun], *, full: bool = False) -> str:
 
 def _run_lines(run: TraceRun, full: bool) -> Iterator[str]:
     yield from _paragraph("user", run.request)
-    yield from _messages_of_user(run.notices)
+    for text in _sent(run.notices):
+        yield from _paragraph("user", text)
     yield from steps_as_text(run.steps, full=full)
     if run.kind == "flow":
         if run.plan is not None:
@@ -68,17 +69,11 @@ def steps_as_text(steps: Iterable[TraceStep], *, full: bool = False) -> Iterator
             if call.observation is not None:
                 yield from _indented("  error" if call.is_error else "  result", _cut(call, full))
         arguments = [main_argument(call.args) for call in step.calls]
-        yield from _messages_of_user(step.notices)
+        for text in _sent(step.notices):
+            yield from _paragraph("user", text)
         for notice in step.notices:
             if notice.kind == "question" and flat(notice.text) not in arguments:
                 yield from _indented("  asked", clean(notice.text).strip())
-
-
-def _messages_of_user(notices: Iterable[Notice]) -> Iterator[str]:
-    """Yield the messages that the user sent during a run, where the model read them."""
-    for notice in notices:
-        if notice.kind == "message":
-            yield from _paragraph("user", notice.text)
 
 
 def _paragraph(word: str, text: str) -> Iterator[str]:
@@ -119,10 +114,25 @@ def steps_as_messages(run: TraceRun) -> dict[int, list[dict[str, Any]]]:
     return messages
 
 
+def _walk(run: TraceRun, steps: Iterable[TraceStep]) -> Iterator[str | TraceStep]:
+    """Yield the steps of a run, and what the user sent in between."""
+    yield from _sent(run.notices)
+    for step in steps:
+        yield step
+        yield from _sent(step.notices)
+
+
+def _sent(notices: Iterable[Notice]) -> list[str]:
+    """Return the messages that the user sent during a run."""
+    return [notice.text for notice in notices if notice.kind == "message"]
+
+
 def _messages(run: TraceRun) -> Iterator[dict[str, Any]]:
     yield {"role": "user", "text": run.request}
-    yield from _sent_messages(run.notices)
-    for step in run.steps:
+    for step in _walk(run, run.steps):
+        if isinstance(step, str):
+            yield {"role": "user", "text": step, "during_run": True}
+            continue
         calls = [{"id": c.id, "name": c.name, "args": c.args} for c in step.calls]
         yield {"role": "assistant", "text": step.thought, "calls": calls}
         for call in step.calls:
@@ -131,16 +141,8 @@ def _messages(run: TraceRun) -> Iterator[dict[str, Any]]:
                 answer = {"call_id": call.id, "name": call.name, "status": status}
                 inner = {} if call.run is None else {"messages": as_messages([call.run])}
                 yield {"role": "tool", "text": call.observation, **answer, **inner}
-        yield from _sent_messages(step.notices)
     if run.kind == "flow" and run.output:
         yield {"role": "assistant", "text": run.output, "calls": []}
-
-
-def _sent_messages(notices: Iterable[Notice]) -> Iterator[dict[str, Any]]:
-    """Yield the messages that the user sent during a run."""
-    for notice in notices:
-        if notice.kind == "message":
-            yield {"role": "user", "text": notice.text, "during_run": True}
 
 
 def as_atif(thread_id: str, runs: Sequence[TraceRun]) -> Json:
@@ -175,11 +177,12 @@ def _atif_steps(run: TraceRun, path: str, embedded: list[Json]) -> Iterator[Json
     if run.request:
         yield {"source": "user", "message": run.request}
     said = ""
-    for step in run.agent_steps:
-        yield _atif_step(step, path, embedded)
-        said = step.thought or said
-        for text in _said_by_user(step.notices):
-            yield {"source": "user", "message": text}
+    for step in _walk(run, run.agent_steps):
+        if isinstance(step, str):
+            yield {"source": "user", "message": step}
+        else:
+            yield _atif_step(step, path, embedded)
+            said = step.thought or said
     if run.output and run.output.strip() != said.strip():
         yield {"source": "agent", "message": run.output, "llm_call_count": 0}
 
@@ -246,17 +249,16 @@ def as_openai(runs: Sequence[TraceRun]) -> Iterator[Json]:
 def _openai_messages(run: TraceRun) -> Iterator[Json]:
     if run.request:
         yield {"role": "user", "content": run.request}
-    for text in _said_by_user(run.notices):
-        yield {"role": "user", "content": text}
-    for step in run.steps:
+    for step in _walk(run, run.steps):
+        if isinstance(step, str):
+            yield {"role": "user", "content": step}
+            continue
         message: Json = {"role": "assistant", "content": step.thought}
         if step.calls:
             message["tool_calls"] = [*map(_openai_call, step.calls)]
         yield message
         for call in step.calls:
             yield {"role": "tool", "tool_call_id": call.id, "content": call.observation or ""}
-        for text in _said_by_user(step.notices):
-            yield {"role": "user", "content": text}
 
 
 def _openai_call(call: TraceCall) -> Json:
@@ -297,9 +299,3 @@ def _code_cell(call: TraceCall) -> Json:
         "execution_count": None,
         "outputs": [output],
     }
-
-
-def _said_by_user(notices: Sequence[Notice]) -> Iterator[str]:
-    for notice in notices:
-        if notice.kind == "message":
-            yield notice.text
