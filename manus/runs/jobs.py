@@ -27,6 +27,11 @@ from manus.state.messages import readable_thoughts
 from manus.threads.base import Store
 from manus.threads.thread_list import MAX_TITLE, Thread, get_thread, read_thread, thread_config
 
+REQUEST_EXCERPT = 100
+"""Characters of the request stored in each checkpoint, for the list of threads."""
+Show = Callable[[str, Any], Awaitable[None]]
+"""Receives each part of a run's stream, with its stream mode."""
+
 
 class StreamedText:
     """The text of the reply that the agent is streaming; empty once the reply is stored."""
@@ -123,8 +128,6 @@ class Job:
         return {"configurable": configurable, "metadata": metadata}
 
 
-Show = Callable[[str, Any], Awaitable[None]]
-"""Receives each part of a run's stream, with its stream mode."""
 Continue = Callable[[Job, Outcome], Awaitable[Job | None]]
 """Returns the job with which a paused run continues; None to leave it paused."""
 StartNext = Callable[[Job, Outcome], None]

@@ -38,6 +38,28 @@ _GRACE_SECONDS = 3.0
 """Seconds that a cell has to end after it was interrupted."""
 
 
+PYTHON = "python_execute"
+OWN_PYTHON = "own_python"
+"""An entry in the `extras` of a profile: its code needs the packages that come with manus."""
+_LONGEST = 3600.0
+_FOLDER = f"{PRIVATE}/python"
+_SESSION = (
+    "Run Python code in the workspace, whose modules it can import. Variables, functions and "
+    "imports stay for the later calls of this run, so load data once. Returns what the code "
+    "prints, the value of an expression in its last line, and how it ended. stdin is empty."
+)
+_INTERRUPTED = (
+    "[stopped: timed out after {seconds:g} s; the variables are kept. Make it faster, do less at a "
+    "time, or set a larger `timeout`]"
+)
+_LOST = "[fresh Python: what was in it before is gone ({names})]"
+_ENDED = "[{how}; Python ended, and the next call gets a fresh one{lost}]"
+_STOPPED = (
+    "[stopped: timed out after {seconds:g} s; everything that it had started was killed. Make it "
+    "faster, do less at a time, or set a larger `timeout`]"
+)
+
+
 def has_ipython() -> bool:
     """Return whether a session can be started."""
     return find_spec("IPython") is not None
@@ -150,29 +172,6 @@ class PythonSession(TextRunner[PythonProcess]):
     def _write_record(self) -> None:
         with contextlib.suppress(OSError):  # without it, the next run does not name them
             write_private(self._record, json.dumps(self._names).encode())
-
-
-PYTHON = "python_execute"
-OWN_PYTHON = "own_python"
-"""An entry in the `extras` of a profile: its code needs the packages that come with manus."""
-_LONGEST = 3600.0
-_FOLDER = f"{PRIVATE}/python"
-
-_SESSION = (
-    "Run Python code in the workspace, whose modules it can import. Variables, functions and "
-    "imports stay for the later calls of this run, so load data once. Returns what the code "
-    "prints, the value of an expression in its last line, and how it ended. stdin is empty."
-)
-_INTERRUPTED = (
-    "[stopped: timed out after {seconds:g} s; the variables are kept. Make it faster, do less at a "
-    "time, or set a larger `timeout`]"
-)
-_LOST = "[fresh Python: what was in it before is gone ({names})]"
-_ENDED = "[{how}; Python ended, and the next call gets a fresh one{lost}]"
-_STOPPED = (
-    "[stopped: timed out after {seconds:g} s; everything that it had started was killed. Make it "
-    "faster, do less at a time, or set a larger `timeout`]"
-)
 
 
 class PythonExecuteArgs(Arguments):

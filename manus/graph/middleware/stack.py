@@ -43,6 +43,9 @@ from manus.state.usage import Spending
 _HOOK = "wrap_model_call"
 
 
+_TOOL_HOOK = "wrap_tool_call"
+
+
 @dataclass(slots=True)
 class ModelCall:
     """One model call with the middleware around it."""
@@ -281,9 +284,6 @@ def _check(command: Command[Any], middleware: Middleware) -> Command[Any]:
         messages = mark_authors(middleware, [], update["messages"])
         return Command(update={**update, "messages": messages})
     return command
-
-
-_TOOL_HOOK = "wrap_tool_call"
 
 
 class MiddlewareStack:

@@ -25,6 +25,23 @@ from manus.state.errors import ToolUnavailableError
 from manus.tools.mcp.sdk import IS_FIRST, http, raise_for_refusal
 from manus.version import VERSION
 
+_auth: Any = import_module("mcp.client.auth")
+_types: Any = import_module("mcp.shared.auth")
+_EXPIRED = 1.0
+"""An expiry time in the past, which makes the provider refresh."""
+_MAX_REASON = 300
+_PARAMETERS = {
+    "protocolVersion": "2025-06-18",
+    "capabilities": {},
+    "clientInfo": {"name": "manus", "version": VERSION},
+}
+_INITIALIZE = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": _PARAMETERS}
+"""The request that a server refuses without a login."""
+_HOST = "127.0.0.1"
+_PATH = "/callback"
+_RETURN = "This page can be closed. Return to the terminal."
+_STRANGER = "This answer does not belong to the login that is in progress."
+
 
 class Login(BaseModel):
     """What is needed to use and refresh the token of an address, as its servers sent it."""
@@ -82,26 +99,6 @@ def forget_login(url: str) -> bool:
 def _record_name(url: str) -> str:
     """Return the name of a record: a digest, since an address may contain a secret."""
     return f"mcp-login-{hashlib.sha256(url.encode()).hexdigest()[:32]}"
-
-
-_auth: Any = import_module("mcp.client.auth")
-_types: Any = import_module("mcp.shared.auth")
-
-_EXPIRED = 1.0
-"""An expiry time in the past, which makes the provider refresh."""
-_MAX_REASON = 300
-_PARAMETERS = {
-    "protocolVersion": "2025-06-18",
-    "capabilities": {},
-    "clientInfo": {"name": "manus", "version": VERSION},
-}
-_INITIALIZE = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": _PARAMETERS}
-"""The request that a server refuses without a login."""
-
-_HOST = "127.0.0.1"
-_PATH = "/callback"
-_RETURN = "This page can be closed. Return to the terminal."
-_STRANGER = "This answer does not belong to the login that is in progress."
 
 
 class _Storage:
