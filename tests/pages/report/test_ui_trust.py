@@ -41,6 +41,8 @@ async def test_the_page_asks(
         await expect(ask).to_have_count(0)
         await page.get_by_label("Message").fill("Read the notes.")
         await page.get_by_label("Message").press("Enter")
+        if not trusted:  # the run has read a file of somebody else
+            await page.get_by_role("button", name="No", exact=True).click()
         await expect(page.locator("#r1-answer")).to_contain_text("Done.")
         await page.get_by_role("link", name="New thread").click()
         await expect(page.get_by_text("What should be done?")).to_be_visible()
