@@ -22,6 +22,7 @@ from typing_extensions import override
 
 from manus.calls.result import Observation
 from manus.calls.session import EVERYTHING, Resource, Session
+from manus.calls.siblings import Needs
 from manus.state.errors import ToolError
 from manus.state.text import read_json
 from manus.workspace.workspace import WORKSPACE
@@ -41,6 +42,8 @@ _SYNONYMS = (
 """Groups of synonyms that models use for argument names."""
 _MAX_PROBLEMS = 10
 """Maximum number of problems listed."""
+_INVALID_ARGUMENTS = (TypeError, ValueError, LookupError, AttributeError)
+"""Errors that a tool may raise in methods about calls with unvalidated arguments."""
 
 
 class Arguments(BaseModel, extra="forbid"):
@@ -330,3 +333,37 @@ def wrap_exit(tool: BaseTool) -> BaseTool:
     )  # pydantic refuses a plain assignment
     object.__setattr__(shell, "_arun", contained_arun)
     return shell
+
+
+def find_needs(tool: BaseTool | None, args: dict[str, Any]) -> Needs:
+    """Return the resources that a call uses; a foreign tool may use all of them.
+
+    A call of a foreign tool runs alone, but other calls in its message do not depend on it, since
+    its resources are unknown.
+    """
+    if tool is None:
+        return Needs(frozenset())
+    args, resources, read_only, _ = classify_call(tool, args)
+    relies_on = frozenset(resource for resource in resources if resource.name != EVERYTHING)
+    return Needs(resources, read_only, relies_on)
+
+
+def classify_call(
+    tool: BaseTool, args: dict[str, Any]
+) -> tuple[dict[str, Any], frozenset[Resource], bool, bool]:
+    """Return the tidied arguments of a call, its resources, `read_only` and `acts_outside`.
+
+    A foreign tool may use and change everything; so may a call with invalid arguments, which its
+    tool reports itself.
+    """
+    schema = tool.args_schema
+    if isinstance(schema, type) and issubclass(schema, Arguments):
+        args = schema.tidy(args)
+    if isinstance(tool, AgentTool):
+        try:
+            read_only = tool.read_only(args)
+            acts_outside = not read_only and tool.acts_outside(args)
+            return args, tool.resources(args), read_only, acts_outside
+        except _INVALID_ARGUMENTS:
+            return args, frozenset({Resource(EVERYTHING), Resource(tool.uses)}), False, True
+    return args, frozenset({Resource(EVERYTHING)}), False, True

@@ -18,7 +18,7 @@ from langchain_core.tools import BaseTool, ToolException
 from langgraph.errors import GraphBubbleUp
 
 from manus.calls.approval import Call, Verdict, judge
-from manus.calls.base import AgentTool, Arguments
+from manus.calls.base import AgentTool, classify_call, find_needs
 from manus.calls.blocked_calls import (
     BLOCKED,
     Blocked,
@@ -31,8 +31,8 @@ from manus.calls.egress_guard import RunningCall
 from manus.calls.hooks import has_hooks, observe_with_hooks
 from manus.calls.invoke import failure, observe_call, refusal
 from manus.calls.result import Observation, ToolResult, pack, rate_effect, unpack
-from manus.calls.session import EVERYTHING, Resource, Session
-from manus.calls.siblings import Needs, describe_call
+from manus.calls.session import Session
+from manus.calls.siblings import describe_call
 from manus.calls.truncation import HEAD, HEAD_OF_OUTPUT, max_tokens_for, truncate
 from manus.calls.wrapped_call import ToolCallWrapper, WrappedCall
 from manus.config.safety_settings import mask
@@ -58,8 +58,6 @@ NO_GRAPH_AROUND = (
 NOTHING = "(no output)"
 JOURNALLED = "journalled"
 """Marks the message of a journaled call, so that state and journal can be compared."""
-_INVALID_ARGUMENTS = (TypeError, ValueError, LookupError, AttributeError)
-"""Errors that a tool may raise in methods about calls with unvalidated arguments."""
 
 
 class CallWatcher(Protocol):
@@ -165,7 +163,7 @@ async def _execute_or_refuse(
     arguments = task["args"]
     verdict = None
     while True:
-        call = Call(tool, *_classify(tool, arguments), task, key, session, config)
+        call = Call(tool, *classify_call(tool, arguments), task, key, session, config)
         lock = session.locks.hold(call.resources) if call.resources else nullcontext()
         async with lock:
             entry = None if call.read_only else session.journal.look_up(key)
@@ -292,40 +290,6 @@ async def _execute(call: Call, verdict: Verdict) -> ToolResult:
     if session.settings.approve.mode == "refuse":
         refusals = list_refusals(call, running_call)
     return replace(result, approved=verdict.rules, refused=refusals)
-
-
-def find_needs(tool: BaseTool | None, args: dict[str, Any]) -> Needs:
-    """Return the resources that a call uses; a foreign tool may use all of them.
-
-    A call of a foreign tool runs alone, but other calls in its message do not depend on it, since
-    its resources are unknown.
-    """
-    if tool is None:
-        return Needs(frozenset())
-    args, resources, read_only, _ = _classify(tool, args)
-    relies_on = frozenset(resource for resource in resources if resource.name != EVERYTHING)
-    return Needs(resources, read_only, relies_on)
-
-
-def _classify(
-    tool: BaseTool, args: dict[str, Any]
-) -> tuple[dict[str, Any], frozenset[Resource], bool, bool]:
-    """Return the tidied arguments of a call, its resources, `read_only` and `acts_outside`.
-
-    A foreign tool may use and change everything; so may a call with invalid arguments, which its
-    tool reports itself.
-    """
-    schema = tool.args_schema
-    if isinstance(schema, type) and issubclass(schema, Arguments):
-        args = schema.tidy(args)
-    if isinstance(tool, AgentTool):
-        try:
-            read_only = tool.read_only(args)
-            acts_outside = not read_only and tool.acts_outside(args)
-            return args, tool.resources(args), read_only, acts_outside
-        except _INVALID_ARGUMENTS:
-            return args, frozenset({Resource(EVERYTHING), Resource(tool.uses)}), False, True
-    return args, frozenset({Resource(EVERYTHING)}), False, True
 
 
 def _claims_success(tool: BaseTool | None, args: dict[str, Any]) -> bool:

@@ -13,7 +13,8 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.types import PregelTask, StateSnapshot
 
 from manus.calls.approval import APPROVE
-from manus.calls.call import JOURNALLED, find_needs
+from manus.calls.base import find_needs
+from manus.calls.call import JOURNALLED
 from manus.calls.catalog import Catalog
 from manus.calls.session import AskedCall
 from manus.calls.siblings import Needs, Sibling, Siblings, describe_call

@@ -13,7 +13,7 @@ from langgraph.types import Interrupt
 
 from manus.config.run_settings import resolve_settings
 from manus.config.settings import Settings
-from manus.graph.attachments import build_input, keep_upload
+from manus.graph.attachments import build_input
 from manus.graph.outcome import get_subject, is_for_model_server
 from manus.graph.profiles import all_profiles
 from manus.pages.report.page import render_page
@@ -21,6 +21,7 @@ from manus.pages.trace.model import TraceRun
 from manus.pages.trace.reading import read_trace
 from manus.pages.ui.active_jobs import ActiveJobs
 from manus.pages.ui.questions import build_fields, list_choices
+from manus.pages.ui.uploads import attach_uploads
 from manus.runs import messages
 from manus.runs.configuration import (
     CONSEQUENCE,
@@ -56,7 +57,7 @@ from manus.threads.thread_list import (
     read_threads,
     rename_thread,
 )
-from manus.workspace.text_files import image_type, read_file
+from manus.workspace.text_files import read_file
 from manus.workspace.workspace import Workspace
 
 _TRUST = "trust"
@@ -330,15 +331,7 @@ class PageBackend:
             self._args, **({"workspace": existing.workspace} if existing else {})
         )
         root = await asyncio.to_thread(check_workspace, self._settings, context)
-        workspace = Workspace(root)
-        names = await asyncio.to_thread(_save_uploads, workspace, files)
-        images = [
-            workspace.root / name
-            for name, (_, data) in zip(names, files, strict=True)
-            if image_type(data)
-        ]
-        text_with_names = f"{text}\n\nAttached, in the workspace: {', '.join(names)}".strip()
-        return Request(text_with_names, text, is_tainted=True), images
+        return await asyncio.to_thread(attach_uploads, Workspace(root), text, files)
 
     async def _folder(self, thread: str) -> Path:
         """Return the workspace of a thread, which may not exist yet."""
@@ -403,18 +396,3 @@ def _select_pending(inbox: Sequence[InboxMessage], runs: Sequence[TraceRun]) -> 
         if message.reader is None or is_being_read:
             pending.append(message)
     return pending
-
-
-def _save_uploads(workspace: Workspace, files: Sequence[tuple[str, bytes]]) -> list[str]:
-    """Write files into the workspace if missing; return their paths in it. Blocking.
-
-    Raises:
-        UsageError: a file cannot be written.
-    """
-    paths = []
-    for name, data in files:
-        try:
-            paths.append(keep_upload(name, data, workspace))
-        except (ToolError, OSError) as error:
-            raise UsageError(f"Cannot save {name} in the workspace: {error}") from None
-    return paths
