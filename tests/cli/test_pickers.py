@@ -81,7 +81,8 @@ def test_a_title_stays_after_a_run_and_an_undo(manus: Program, server: ScriptedS
     with manus.terminal() as terminal:
         ask(terminal, "/rename House", "This conversation is empty so far.")
         ask(terminal, "sweep the hall", "Swept.")
-        ask(terminal, "/rename  the   house", "> /rename")
+        terminal.type("/rename  the   house\r")
+        terminal.expect_last("house\n> ")
         ask(terminal, "again", "Again.")
         ask(terminal, "/undo", "step 1")
         ask(terminal, "wash the car", "Washed.")

@@ -61,7 +61,7 @@ def threads(
     dry_run: bool,
     json: bool,
 ) -> int:
-    """List threads, newest first; rename, delete, prune or compact them.
+    """List, rename, delete, prune or compact threads.
 
     A compacted thread keeps its conversation and can be continued, but its earlier steps are no
     longer available to `history` and `rewind`.
