@@ -283,3 +283,14 @@ def test_links_that_disappear_while_they_are_read_are_passed_over(
     for link in links.iterdir():
         link.unlink()
     assert list(targets) == []
+
+
+def test_a_folder_of_the_path_that_the_user_may_not_read_is_passed_over(tmp_path: Path) -> None:
+    """As root, whom no folder refuses, this shows only that the others are still found."""
+    (tmp_path / "private" / "bin").mkdir(parents=True)
+    (tmp_path / "own" / "bin").mkdir(parents=True)
+    (tmp_path / "private").chmod(0)
+    path = f"{tmp_path}/private/bin:{tmp_path}/own/bin"
+    found = tools.find_user_tools(tmp_path / "workspace", {"PATH": path})
+    (tmp_path / "private").chmod(0o700)
+    assert tmp_path / "own" / "bin" in found.exposure.read

@@ -148,7 +148,9 @@ def _expose_path(search_path: str, home: Path, workspace: Path) -> ExposedPaths:
     for entry in dict.fromkeys(search_path.split(os.pathsep)):
         for folder in dict.fromkeys((Path(entry), Path(os.path.realpath(entry)))):
             is_known = any(folder.is_relative_to(each) for each in (*_SYSTEM, workspace))
-            if folder.is_absolute() and folder.is_dir() and not is_known:
+            if is_known or not folder.is_absolute() or not os.access(folder, os.R_OK | os.X_OK):
+                continue  # the user may not read it: it is another user's, or gone
+            if folder.is_dir():
                 parts.append(_expose_folder(folder, home))
     parts += [_expose_target(target) for target in _iterate_targets_in_opt()]
     return join(parts)
