@@ -152,7 +152,7 @@ class PageBackend:
             await delete_thread(self._store, thread)
         await self._store.reclaim_space()
 
-    async def rename(self, thread: str, title: str) -> None:
+    async def set_title(self, thread: str, title: str) -> None:
         """Give a thread another title, as `rename_thread`."""
         await rename_thread(self._store, thread, title)
         self._renamed += 1

@@ -143,7 +143,7 @@ async def _act(backend: PageBackend, request: Request) -> Response:
     elif action == "delete":
         await backend.delete(thread)
     elif action == "rename":
-        await backend.rename(thread, text)
+        await backend.set_title(thread, text)
     elif action == "resume":
         await backend.resume(thread)
     else:
