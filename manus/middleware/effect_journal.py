@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 import weakref
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
@@ -194,7 +195,8 @@ class EffectJournal(AgentMiddleware):
         former_key = f"{clean(namespace)}/{key.task}/{key.digest}/{key.call_id}"
         thread = self._open_thread(info.thread_id, saver)
         config = {"configurable": {"thread_id": info.thread_id, "checkpoint_ns": namespace}}
-        recorded = RecordedCalls(thread.journal, key, messages, saver, config, loop)
+        started = info.node_first_attempt_time or time.time()
+        recorded = RecordedCalls(thread.journal, key, messages, saver, config, loop, started)
         is_agent = call["name"] in self._subagents
         return _JournaledCall(thread, key, former_key, request, recorded, is_agent)
 

@@ -8,6 +8,7 @@ import json
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing, closing
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import takewhile
 from typing import Any, NamedTuple
 
@@ -48,6 +49,8 @@ class RecordedCalls:
     """The thread and checkpoint namespace of the agent."""
     loop: asyncio.AbstractEventLoop | None
     """The event loop of an asynchronous call, whose checkpointer may have no other methods."""
+    started: float = 0.0
+    """Unix time at which the task began to execute the call."""
 
     def find_same(self) -> str | None:
         """Return the key under which this call was recorded before a crash. Blocking.
@@ -103,7 +106,10 @@ class RecordedCalls:
         The result of a call of the current message has to be stored with its task. With
         `durability="exit"` only a later checkpoint shows that the call's message is stored.
         """
-        for stored in self._read_checkpoints(key.checkpoint):
+        checkpoints = self._read_checkpoints(key.checkpoint)
+        if self._is_current(key) and _is_continued(checkpoints, self.started):
+            return False
+        for stored in checkpoints:
             checkpoint_id = stored.checkpoint["id"]
             if checkpoint_id == key.checkpoint:
                 return not self._is_current(key) or _has_result(stored, key.task)
@@ -131,6 +137,19 @@ class RecordedCalls:
                     break
                 checkpoints.append(item)
         return checkpoints
+
+
+def _is_continued(checkpoints: Sequence[CheckpointTuple], started: float) -> bool:
+    """Return whether another process continues the thread at the same time.
+
+    It has stored a result that this one did not find when it began. A replay begins at a checkpoint
+    that has a later one, and is alone.
+    """
+    is_newest = len(checkpoints) == 1
+    if is_newest or not checkpoints:
+        return is_newest
+    newest = datetime.fromisoformat(checkpoints[0].checkpoint["ts"])
+    return newest.timestamp() > started
 
 
 def _has_result(stored: CheckpointTuple, task: str) -> bool:

@@ -66,12 +66,16 @@ def fork_call(target: Callable[..., None], *args: Any) -> Iterator[Process]:
         child.join()
 
 
-def killed_when(child: Process, ready: Callable[[], bool]) -> None:
+def wait_until(child: Process, ready: Callable[[], bool]) -> None:
     deadline = time.monotonic() + _PATIENCE
     while not ready():
         assert child.is_alive(), "it ended before"
         assert time.monotonic() < deadline
         time.sleep(0.002)
+
+
+def killed_when(child: Process, ready: Callable[[], bool]) -> None:
+    wait_until(child, ready)
     child.kill()
     child.join()
 

@@ -80,6 +80,20 @@ class KillsAt(AgentMiddleware):
             os.kill(os.getpid(), signal.SIGKILL)
 
 
+class Waits(AgentMiddleware):
+    """Delays each tool call, outside the journal, until another process has released it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.tools = []
+        self._folder = folder
+
+    def wrap_tool_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
+        (self._folder / "began").touch()
+        while not (self._folder / "release").exists():
+            time.sleep(0.01)
+        return handler(request)
+
+
 def make_tools(folder: Path) -> list[BaseTool]:
     def write(name: str) -> None:
         with (folder / "effects").open("a") as file:
@@ -148,6 +162,7 @@ class Setup:
     read_only: tuple[str, ...] = ()
     kills_at: tuple[str, str] | None = None
     numbers_calls: bool = False
+    waits: bool = False
     subtask: Sequence[Sequence[Call]] = ()
     """The plan of the agent that the tool `task` runs."""
 
@@ -159,6 +174,8 @@ class Setup:
         middleware: list[Any] = []
         if self.kills_at is not None:
             middleware.append(KillsAt(*self.kills_at))
+        if self.waits:
+            middleware.append(Waits(self.folder))
         if self.has_journal:
             store = None if self.url else self.database
             journal = EffectJournal(store, read_only=self.read_only, subagents=["task"])

@@ -13,7 +13,7 @@ from langgraph.types import Command
 
 from manus.middleware import EffectJournal
 from manus.state.errors import StorageError, UsageError
-from tests.helpers.child import Process, fork_call, killed_when
+from tests.helpers.child import Process, fork_call, killed_when, wait_until
 from tests.middleware.agents import CONFIG, Call, Setup, observations
 from tests.threads.postgres_server import PostgresServer, binaries
 
@@ -217,6 +217,19 @@ def test_two_processes_that_resume_at_once(tmp_path: Path) -> None:
     with fork_call(run, setup, None) as first, fork_call(run, setup, None) as second:
         first.join(60)
         second.join(60)
+    assert setup.effects() == ["1"]
+
+
+def test_a_process_that_is_late_repeats_nothing(tmp_path: Path) -> None:
+    """The store has the result by then; as another process goes on, this is no replay."""
+    setup = Setup(tmp_path, [[call("append", "1")]])
+    with fork_call(run, replace(setup, kills_at=("append", "before")), START) as child:
+        wait_for_end(child)
+    with fork_call(run, replace(setup, waits=True), None) as late:
+        wait_until(late, (tmp_path / "began").exists)
+        setup.run(None)
+        (tmp_path / "release").touch()
+        late.join(60)
     assert setup.effects() == ["1"]
 
 
