@@ -193,9 +193,11 @@ class Interpreter(ABC):
 
     async def end(self) -> None:
         """Kill the process and everything it has started."""
-        await end(self._process)
-        self._exit.cancel()
-        self._pipes.close()
+        try:
+            await end(self._process)
+        finally:
+            self._exit.cancel()
+            self._pipes.close()
 
 
 AnyInterpreter = TypeVar("AnyInterpreter", bound=Interpreter)
