@@ -44,7 +44,7 @@ class BrowserSettings(BaseModel, frozen=True, extra="forbid"):
     action_timeout: float = Field(30.0, ge=2.0)
     """Timeout of an action, whatever the page does."""
     pictures: bool = True
-    """Whether a picture of each step is kept with the thread."""
+    """Whether a picture of each step is kept with the thread, unless secrets are configured."""
     dialogs: Literal["dismiss", "accept"] = "dismiss"
     """How `confirm` and `prompt` dialogs are answered if an action does not accept them."""
 

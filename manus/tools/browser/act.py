@@ -68,7 +68,7 @@ async def act(session: Session, arguments: BrowserArgs) -> Observation:
     incidents = browser.proxy.incidents.count
     before = _StateBefore(mark, incidents, tab.id, tab.page.url, tab.arrivals, set(browser.tabs))
     look = await _look_exactly(browser, arguments, mark)
-    tab.keeps_pictures = browser.settings.pictures and session.archive.path is not None
+    tab.keeps_pictures = _keeps_pictures(session, browser)
     tab.marked = None
     browser.last_error = ""
     try:
@@ -104,6 +104,12 @@ async def act(session: Session, arguments: BrowserArgs) -> Observation:
         own_text=own_text,
         picture=await _keep_picture(session, browser, tab) if tab.keeps_pictures else {},
     )
+
+
+def _keeps_pictures(session: Session, browser: Browser) -> bool:
+    """Return whether pictures are kept: not beside secrets, which cannot be masked in them."""
+    is_possible = session.archive.path is not None and not session.settings.secrets
+    return browser.settings.pictures and is_possible
 
 
 async def _keep_picture(session: Session, browser: Browser, tab: Tab) -> dict[str, Any]:

@@ -70,3 +70,18 @@ async def test_a_picture_of_each_step_is_kept_and_deleted(
             assert viewer.complaints == []
     assert manus("threads", "--delete", "pier").code == 0
     assert stored(manus) == []
+
+
+async def test_none_is_kept_where_a_secret_could_be_in_it(
+    manus: Program, server: ScriptedServer, site: Site
+) -> None:
+    site.pages["/"] = FORM
+    server.script(
+        call("browser_use", action="go_to_url", url=site.base),
+        call("terminate", status="success", answer="Seen."),
+    )
+    settings = '[egress]\nallow_private = ["127.0.0.1"]\n[secrets.pier]\nenv = "PIER"\n'
+    (manus.home / "manus.toml").write_text(f'{settings}host = "127.0.0.1"\n')
+    words = ("run", "--profile", "browser", "Look at the pier")
+    assert manus(*words, MANUS_VISION="false", PIER="blue-door-17").code == 0
+    assert stored(manus) == []
