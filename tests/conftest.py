@@ -101,8 +101,8 @@ def scrubbed_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
 def scrub(patch: pytest.MonkeyPatch, folder: Path) -> None:
     for name in filter(_OUTSIDE.fullmatch, list(os.environ)):
         patch.delenv(name)
-    # tests do not wait for minutes
-    patch.setenv("MANUS_RETRY_FOR", "1")
+    # a server that has recovered is always waited for; tests of one that has not shorten this
+    patch.setenv("MANUS_RETRY_FOR", "60")
     patch.setattr("manus.models.retry.FIRST_WAIT", 0.05)
     for name in ("XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME"):
         patch.setenv(name, str(folder / "home" / name.lower()))
