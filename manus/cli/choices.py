@@ -74,7 +74,7 @@ class ChoiceLine:
         from prompt_toolkit.filters import Condition
         from prompt_toolkit.keys import Keys
 
-        session = build_session()
+        session = build_session(is_line=lambda text: self._selected(text) is not None)
         keys: Any = session.key_bindings
         is_empty = Condition(lambda: not session.default_buffer.text.strip())
         for key, step in (("left", -1), ("up", -1), ("right", 1), ("down", 1)):
@@ -116,13 +116,16 @@ def ask_yes(yes: str = "yes", no: str = "no") -> bool:
 
     Other words complete the line that the person was typing when the question came.
     """
+    from prompt_toolkit.key_binding import KeyPress
+    from prompt_toolkit.keys import Keys
+
     choices = YES._replace(label=yes), NO._replace(label=no)
     line = ChoiceLine(choices, default=choices[1])
     with set_aside_typed() as typed:
         try:
             while (answer := line.ask()) not in (YES.answer, NO.answer):
                 if typed and typed[-1].key not in ("c-m", "c-j"):
-                    typed += as_keys(f"{answer}\n")
+                    typed += [*as_keys(answer), KeyPress(Keys.ControlM)]
         except EOFError:
             return False
     return answer == YES.answer
@@ -143,15 +146,18 @@ def set_aside_typed() -> Iterator[list[KeyPress]]:
     try:
         yield keys
     finally:
-        store_typeahead(source, keys)
+        store_typeahead(source, [*keys, *get_typeahead(source)])
 
 
 def as_keys(text: str) -> list[KeyPress]:
-    """Return the keys that type a text."""
+    """Return the keys that type a text; Alt-Enter for the end of a line."""
     from prompt_toolkit.key_binding import KeyPress
     from prompt_toolkit.keys import Keys
 
-    return [KeyPress(Keys.ControlM if char == "\n" else char) for char in text]
+    keys: list[Keys | str] = []
+    for char in text:
+        keys += [Keys.Escape, Keys.ControlM] if char == "\n" else [char]
+    return [KeyPress(key) for key in keys]
 
 
 def _start_reason(event: Any) -> None:

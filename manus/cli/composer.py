@@ -17,6 +17,7 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from manus.cli.choices import as_keys
+from manus.cli.prompt_session import is_command
 from manus.cli.screen import CALL, WARNING, Screen
 from manus.prompts.formatting import flat
 from manus.state.errors import ManusError
@@ -154,8 +155,12 @@ class Composer:
             return
         self._screen.attach_input(None)
         self._opened.close()
-        store_typeahead(self._input, as_keys(self._line.take().strip()))
+        store_typeahead(self._input, as_keys(self._line.take()))
         self._input = None
+
+    async def settle(self) -> None:
+        """Wait until all texts that the user has submitted are stored."""
+        await asyncio.gather(*self._tasks)
 
     def forget(self, message_id: str) -> None:
         """Stop showing a message as unread."""
@@ -174,10 +179,12 @@ class Composer:
             is_last = index == len(keys) - 1
             if key == Keys.BracketedPaste.value:
                 self._line.insert(press.data.replace("\r\n", "\n").replace("\r", "\n"))
-            elif key in ("c-m", "c-j") and (is_escaped or not is_last):
-                self._line.insert("\n")  # Alt-Enter, or a paste without marks
             elif key in ("c-m", "c-j"):
-                self._submit(queue=False)
+                # Alt-Enter, or a paste without marks
+                if is_escaped or not (is_last or is_command(self._line.text)):
+                    self._line.insert("\n")
+                else:
+                    self._submit(queue=False)
             elif key == "c-i":
                 self._submit(queue=True)
             elif len(key) == 1 and key.isprintable():
@@ -204,14 +211,18 @@ class Composer:
                 self._screen.line(f"  withdrawn: {flat(message.text)}", "dim")
                 self.forget(message.id)
             elif name == "/queue" and rest.strip():
-                self._pending.append(await self._send(rest.strip(), True))
-            elif text.startswith(("/", "!")):
+                await self._send_message(rest.strip(), queue=True)
+            elif is_command(text):
                 self._screen.paragraph(_ONLY, WARNING, indent=2)
             else:
-                self._pending.append(await self._send(text, queue))
+                await self._send_message(text, queue=queue)
         except ManusError as error:
             self._screen.paragraph(str(error), WARNING, indent=2)
         self._screen.refresh()
+
+    async def _send_message(self, text: str, *, queue: bool) -> None:
+        message = await self._send(text, queue)
+        self._pending.append(message)  # the list may have been replaced during the await
 
     def _render(self) -> list[Text]:
         width = self._screen.console.width - 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from manus.cli.choices import set_aside_typed
 from manus.cli.prompt_session import build_session
 from manus.prompts.formatting import clean, fit
 
@@ -29,7 +30,7 @@ class Picker:
         self._rows = rows
         values = [row.value for row in rows]
         self._position = values.index(current) if current in values else 0
-        self._session = build_session(_leave, erase_when_done=True)
+        self._session = build_session(_leave, lambda _: True, erase_when_done=True)
         keys: Any = self._session.key_bindings
         keys.add("up")(lambda _: self._move(-1))
         keys.add("down")(lambda _: self._move(1))
@@ -39,7 +40,8 @@ class Picker:
         """Return the picked value; None if the user leaves the list. Blocking."""
         self._session.default_buffer.on_text_changed += lambda _: self._move(0)
         try:
-            self._session.prompt(self._render)
+            with set_aside_typed():
+                self._session.prompt(self._render)
         except EOFError:
             return None
         rows = self._visible()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import sys
 from collections.abc import Callable
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 _MAX_PASTED_LINES = 5
 """Lines of a paste that are shown as they are."""
+_COMMAND = re.compile(r"\s*(!|/[\w:-]+(\s|$))")
 
 
 class FoldedPastes:
@@ -63,10 +65,17 @@ def request_session(completer: Completer, pastes: FoldedPastes) -> PromptSession
         make_private_folder(file.parent)
         make_private_file(file)
         history = FileHistory(str(file))
-    session = build_session(clear, history=history, completer=completer, complete_while_typing=True)
+    session = build_session(
+        clear, is_command, history=history, completer=completer, complete_while_typing=True
+    )
     keys: Any = session.key_bindings
     keys.add("<bracketed-paste>")(pastes.insert)
     return session
+
+
+def is_command(text: str) -> bool:
+    """Return whether a text is a command, which Enter ends even if more was typed after it."""
+    return _COMMAND.match(text) is not None
 
 
 def _stop(_: Any) -> None:
@@ -74,9 +83,15 @@ def _stop(_: Any) -> None:
 
 
 def build_session(
-    on_interrupt: Callable[[Any], None] = _stop, **options: Any
+    on_interrupt: Callable[[Any], None] = _stop,
+    is_line: Callable[[str], bool] = lambda _: False,
+    **options: Any,
 ) -> PromptSession[str]:
-    """Build a multi-line prompt: Enter submits, Alt-Enter starts a new line."""
+    """Build a multi-line prompt: Enter submits, Alt-Enter starts a new line.
+
+    `is_line` returns whether a text is a whole input: what follows is for the next prompt. Enter in
+    other texts starts a new line if more input has arrived with it.
+    """
     from prompt_toolkit import PromptSession
     from prompt_toolkit.key_binding import KeyBindings
     from prompt_toolkit.output import create_output
@@ -86,8 +101,8 @@ def build_session(
 
     @keys.add("enter")
     def _(event: Any) -> None:
-        # Further input in the queue means a paste, from a terminal without bracketed paste.
-        if event.key_processor.input_queue:
+        # Further input in the queue may be a paste, from a terminal without bracketed paste.
+        if event.key_processor.input_queue and not is_line(event.current_buffer.text):
             event.current_buffer.newline(copy_margin=False)
         else:
             event.current_buffer.validate_and_handle()

@@ -149,6 +149,8 @@ class JobRunner:
                 return build_outcome(await job.graph.aget_state(job.config()))
             finally:
                 self._stop_composer()
+                if self._composer is not None:
+                    await self._composer.settle()
 
     async def _send(self, text: str, queue: bool) -> InboxMessage:
         """Store what the user has typed during the run as a message to the agent."""
