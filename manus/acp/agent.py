@@ -45,6 +45,7 @@ from manus.state.request import Request
 from manus.threads.base import Store
 from manus.threads.open_store import open_store
 from manus.threads.thread_list import read_thread, read_threads
+from manus.tools.mcp.references import resolve_references
 from manus.version import VERSION
 
 _MAX_LISTED = 200
@@ -236,6 +237,7 @@ class EditorAgent:
         is_trusted = await asyncio.to_thread(trusts_files, session.root)
         trusted = session.root if is_trusted else None
         request, images = await asyncio.to_thread(read_prompt, prompt, trusted)
+        request = await resolve_references(request, self._settings, session.root)
         thread = await read_thread(store, session.thread_id)
         if thread is None or thread.status not in (WAITING.label, UNFINISHED.label):
             kind = "flow" if session.plans else "agent"

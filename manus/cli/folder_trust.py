@@ -24,7 +24,7 @@ def ask_for_file_trust(args: RunOptions, settings: Settings) -> Path | None:
     from manus.config.trust import is_trusted
     from manus.runs.configuration import decide, is_undecided, trusts_files
 
-    folder = _find_workspace(args, settings)
+    folder = find_workspace(args, settings)
     if can_ask() and is_undecided(folder):
         here = Path.cwd().resolve()
         own = (here, here / "workspace")  # the default of the settings
@@ -36,7 +36,7 @@ def ask_for_file_trust(args: RunOptions, settings: Settings) -> Path | None:
     return folder if trusts_files(folder) else None
 
 
-def _find_workspace(args: RunOptions, settings: Settings) -> Path:
+def find_workspace(args: RunOptions, settings: Settings) -> Path:
     """Return the workspace of the run; for an existing thread, that of the thread."""
     from manus.runs.configuration import resolve_workspace
 

@@ -37,7 +37,7 @@ def resume_thread(args: RunOptions, thread: str) -> int:
 
 def start_run(kind: str, args: RunOptions, request: Request, settings: Settings) -> int:
     """Work on a request; return the exit code."""
-    from manus.cli.folder_trust import ask_for_file_trust
+    from manus.cli.folder_trust import ask_for_file_trust, find_workspace
     from manus.cli.local_server import use_local_server
     from manus.cli.logs import set_up_logging
     from manus.graph.attachments import attach_files, build_input
@@ -46,8 +46,15 @@ def start_run(kind: str, args: RunOptions, request: Request, settings: Settings)
     settings = use_local_server(args, settings)
     folder = ask_for_file_trust(args, settings)
     request = attach_files(request, args.files, folder)
-    graph_input = build_input(request, args.images)
     set_up_logging()
+    if settings.mcp:
+        import asyncio
+
+        from manus.tools.mcp.references import resolve_references
+
+        workspace = find_workspace(args, settings)
+        request = asyncio.run(resolve_references(request, settings, workspace))
+    graph_input = build_input(request, args.images)
     _use_recording(settings, args)
     check_model(select_main_endpoint(settings, args.model))
 

@@ -40,10 +40,12 @@ def odd(**options: object) -> McpServer:
 
 
 @contextmanager
-def odd_at_address(kind: str, port: int = 0, **env: str) -> Iterator[tuple[str, int]]:
-    """Provide the odd server at an address; it is killed at the end."""
+def odd_at_address(
+    kind: str, port: int = 0, program: str = ODD, **env: str
+) -> Iterator[tuple[str, int]]:
+    """Provide the odd server, or another one, at an address; it is killed at the end."""
     process = subprocess.Popen(
-        [sys.executable, ODD, kind, str(port)],
+        [sys.executable, program, kind, str(port)],
         stdout=subprocess.PIPE,
         text=True,
         env={**os.environ, **env},

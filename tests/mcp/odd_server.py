@@ -130,8 +130,8 @@ def guarded(app: ASGIApp, token: str) -> ASGIApp:
     return guard
 
 
-def serve(kind: str, port: int) -> None:
-    app: ASGIApp = mcp.sse_app() if kind == "sse" else mcp.streamable_http_app()
+def serve(server: Any, kind: str, port: int) -> None:
+    app: ASGIApp = server.sse_app() if kind == "sse" else server.streamable_http_app()
     if token := os.environ.get("TOKEN"):
         app = guarded(app, token)
     listener = socket.socket()
@@ -142,8 +142,12 @@ def serve(kind: str, port: int) -> None:
     uvicorn.Server(uvicorn.Config(app, log_level="error")).run([listener])
 
 
-if __name__ == "__main__":
+def main(server: Any) -> None:
     if sys.argv[1] == "stdio":
-        mcp.run()
+        server.run()
     else:
-        serve(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 0)
+        serve(server, sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 0)
+
+
+if __name__ == "__main__":
+    main(mcp)

@@ -2,17 +2,19 @@
 
 import json
 import sys
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from benchmarks.request_size import estimate
 from manus.calls.catalog import Catalog
 from manus.config.mcp_settings import McpServer
 from manus.graph import build_agent
 from manus.tools.mcp import load_mcp_tools
 from tests.helpers.agent import ScriptedAgent
-from tests.mcp.conftest import ASKING, Connect
+from tests.mcp.conftest import Connect
 from tests.server import call, text
 
 MANY = str(Path(__file__).with_name("many_tools.py"))
@@ -67,12 +69,14 @@ async def test_more_tools_than_lines_are_listed_by_name_only(connect: Connect) -
     assert "Ship parcels" not in description
 
 
-async def test_a_run_with_sixty_tools(agent: ScriptedAgent) -> None:
-    agent.graph = build_agent(ASKING, checkpointer=agent.saver)
+async def test_a_run_with_many_tools_sends_small_requests_with_a_stable_prefix(
+    agent: ScriptedAgent,
+) -> None:
+    agent.graph = build_agent("manus", checkpointer=agent.saver)
     manus_toml = Path("manus.toml")
     manus_toml.write_text(
         f"[mcp.depot]\ncommand = {json.dumps(sys.executable)}\ntrust = true\n"
-        f"args = {json.dumps([MANY, '60'])}\nconnect_timeout = 90\nsandbox = false\n"
+        f"args = {json.dumps([MANY, '160'])}\nconnect_timeout = 90\nsandbox = false\n"
     )
     name = "mcp_depot_ship_42"
     await agent.run(
@@ -92,4 +96,10 @@ async def test_a_run_with_sixty_tools(agent: ScriptedAgent) -> None:
     answers = [m["content"] for m in last if m["role"] == "tool"]
     assert "Ship parcels from depot 44" in answers[-1]
     assert "Ship parcels" not in answers[1]
-    assert len({json.dumps(request.tools) for request in agent.server.requests}) == 1
+    requests = agent.server.requests
+    assert estimate(requests[0].raw.decode()) < 5_000
+    assert len({json.dumps(request.tools) for request in requests}) == 1
+    for earlier, later in pairwise(requests):
+        kept, role, _ = earlier.raw.rpartition(b'{"role":"user"')  # the next-step prompt
+        assert role
+        assert later.raw.startswith(kept), "the provider's cache keeps its prefix"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -40,33 +39,31 @@ def list_() -> int:
 
 async def list_servers(settings: Settings) -> bool:
     """Print the servers and their tools; return whether all enabled servers are available."""
-    import tempfile
-
-    from manus.calls.catalog import MCP, Catalog
-    from manus.calls.session import Session
-    from manus.config.profile import Profile
-    from manus.config.run_settings import resolve_settings
     from manus.prompts.formatting import flat
-    from manus.tools.mcp.tools import get_tools, update
-    from manus.workspace.workspace import Workspace
+    from manus.runs.configuration import resolve_workspace
+    from manus.tools.mcp.definitions import list_prompts, list_resources
+    from manus.tools.mcp.references import describe_prompt, open_servers
+    from manus.tools.mcp.tools import get_tools
 
-    catalog = Catalog()
-    profile = Profile("mcp", "Lists the servers.", (MCP,), "", "")
-    with tempfile.TemporaryDirectory() as empty:
-        workspace = Workspace(_existing_workspace(settings) or empty)
-        session = Session(workspace, settings=resolve_settings(settings, profile=profile))
-        try:
-            connected = {server.name: server for server in await update(catalog, session)}
-        finally:
-            await session.close()
-    for name, server_settings in settings.mcp.items():
-        server = connected.get(name)
-        state = _describe_state(server) + ", logged in" * _has_login(server_settings)
-        sys.stdout.write(f"{name}  {server_settings.place}  {state}\n")
-        if server is None:
-            continue
-        for tool in get_tools(server, catalog):
-            sys.stdout.write(f"  {tool.name}  {flat(tool.definition.description or '')[:100]}\n")
+    async with open_servers(settings, resolve_workspace(settings)) as (catalog, connected):
+        for name, server_settings in settings.mcp.items():
+            server = connected.get(name)
+            state = _describe_state(server) + ", logged in" * _has_login(server_settings)
+            sys.stdout.write(f"{name}  {server_settings.place}  {state}\n")
+            if server is None or server.problem:
+                continue
+            for tool in get_tools(server, catalog):
+                sys.stdout.write(
+                    f"  {tool.name}  {flat(tool.definition.description or '')[:100]}\n"
+                )
+            for resource in await server.ask(list_resources):
+                uri = resource.get("uri") or resource.get("uriTemplate")
+                sys.stdout.write(
+                    f"  @{name}:{uri}  {flat(resource.get('description') or '')[:100]}\n"
+                )
+            for prompt in await server.ask(list_prompts):
+                about = flat(prompt.get("description") or "")[:100]
+                sys.stdout.write(f"  {describe_prompt(name, prompt)}  {about}\n")
     return not any(server.problem for server in connected.values())
 
 
@@ -159,14 +156,6 @@ def _find_server(name: str) -> McpServer:
         reason = "has a token in its settings" if server.url else "is a program"
         raise UsageError(f"The MCP server `{name}` {reason}, so there is no login.")
     return server
-
-
-def _existing_workspace(settings: Settings) -> Path | None:
-    """Return the workspace of a run here if it exists; listing servers creates none. Blocking."""
-    from manus.runs.configuration import resolve_workspace
-
-    folder = Path(resolve_workspace(settings)).expanduser()
-    return folder if folder.is_dir() else None
 
 
 @mcp.command("serve")

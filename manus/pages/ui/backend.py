@@ -57,6 +57,7 @@ from manus.threads.thread_list import (
     read_threads,
     rename_thread,
 )
+from manus.tools.mcp.references import resolve_references
 from manus.workspace.text_files import read_file
 from manus.workspace.workspace import Workspace
 
@@ -232,6 +233,8 @@ class PageBackend:
         request, images = await self._upload_files(existing, text.strip(), files)
         if not request:
             raise UsageError("The request is empty; type what to do.")
+        folder = await self._folder(thread)
+        request = await resolve_references(request, self._settings, folder)
         graph_input = await asyncio.to_thread(build_input, request, images)
         mode = resolve_settings(self._settings, build_context(args)).approve.mode
         args = replace(args, approve_plan=kind == "flow" and mode != "refuse")

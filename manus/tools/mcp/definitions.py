@@ -12,6 +12,7 @@ import hashlib
 import json
 import logging
 from collections.abc import Collection, Iterable
+from contextlib import suppress
 from typing import Any
 from urllib.parse import quote
 
@@ -30,7 +31,7 @@ log = logging.getLogger("manus")
 _PENDING = "pending"
 """The key of changes that await the user's approval."""
 _PINNED_FIELDS = {"title", "description", "input_schema", "annotations"}
-"""The pinned fields of a tool. Records of older releases lack `annotations`."""
+"""The pinned fields of a tool."""
 
 
 class ToolAnnotations(BaseModel):
@@ -57,21 +58,50 @@ class ToolDefinition(BaseModel):
     annotations: ToolAnnotations | None = None
 
 
+READ_RESOURCE = ToolDefinition(
+    name="read_resource",
+    description="Read a resource of the server. Without `uri`, list its resources.",
+    input_schema={"properties": {"uri": {"type": "string"}}},
+)
+"""The tool of a server that has resources; unlike their names, it needs no pin."""
+
+
 async def list_tools(request: Request) -> list[Any]:
-    """Return the entries of a server's tool list, of all its pages.
+    """Return the entries of a server's tool list.
 
     Raises:
         ProtocolError: the server refuses, or its reply has no list.
     """
+    return await _list(request, "tools/list", "tools")
+
+
+async def list_resources(request: Request) -> list[Any]:
+    """Return a server's resources, and the templates of others; empty if it refuses."""
+    entries: list[Any] = []
+    with suppress(ProtocolError):  # many servers have no templates
+        entries += await _list(request, "resources/list", "resources")
+        entries += await _list(request, "resources/templates/list", "resourceTemplates")
+    return entries
+
+
+async def list_prompts(request: Request) -> list[Any]:
+    """Return a server's prompts; empty if it refuses."""
+    with suppress(ProtocolError):
+        return await _list(request, "prompts/list", "prompts")
+    return []
+
+
+async def _list(request: Request, method: str, field: str) -> list[Any]:
+    """Return the entries of a list, of all its pages."""
     entries: list[Any] = []
     cursors: list[Any] = [None]
     while len(cursors) <= _MAX_PAGES:
         cursor = cursors[-1]
-        page = await request("tools/list", {"cursor": cursor} if cursor else {})
-        tools = page.get("tools")
-        if not isinstance(tools, list):
-            raise ProtocolError(0, "its reply has no list of tools")
-        entries += tools
+        page = await request(method, {"cursor": cursor} if cursor else {})
+        part = page.get(field)
+        if not isinstance(part, list):
+            raise ProtocolError(0, f"its reply has no list of {field}")
+        entries += part
         cursor = page.get("nextCursor")
         if not cursor or cursor in cursors:  # a server may send the same pages for ever
             break
@@ -116,10 +146,7 @@ def select_trusted(
         fields = tool.model_dump(mode="json", by_alias=True, include=_PINNED_FIELDS)
         offered[tool.name] = fields
     is_first_use = not record
-    pins: dict[str, Any] = offered if is_first_use else record.get(fingerprint, {})
-    pinned = {}
-    for tool_name, fields in pins.items():
-        pinned[tool_name] = _complete(fields, offered.get(tool_name))
+    pinned: dict[str, Any] = offered if is_first_use else record.get(fingerprint, {})
     changed = {}
     for tool_name, fields in offered.items():
         if pinned.get(tool_name) != fields:
@@ -159,13 +186,6 @@ def _warn(name: str, reason: str, changed: Iterable[str], pinned: Collection[str
         ", ".join(descriptions),
         name,
     )
-
-
-def _complete(pinned: dict[str, Any], offered: dict[str, Any] | None) -> dict[str, Any]:
-    """Return the pinned fields of a tool, with its current annotations if none were pinned."""
-    if offered is None or "annotations" in pinned:
-        return pinned
-    return {**pinned, "annotations": offered["annotations"]}
 
 
 def trust_changes(name: str) -> dict[str, dict[str, Any]]:

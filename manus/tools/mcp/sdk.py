@@ -11,8 +11,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext
 from importlib import import_module
 from importlib.metadata import version
-from typing import IO, Any, Protocol, cast
+from typing import IO, Any, NamedTuple, Protocol, cast
 
+import anyio
 from pydantic import RootModel
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -34,12 +35,24 @@ http: Any = import_module("httpx" if IS_FIRST else "httpx2")
 """The HTTP library of the SDK."""
 CONNECTION_CLOSED: int = _types.CONNECTION_CLOSED
 """The code of a request whose connection was closed."""
+_CANCEL_TIMEOUT = 2.0
+"""Seconds to tell a server that a request is cancelled."""
 Streams = tuple[Any, Any]
 """What a session reads from and writes to."""
 Progress = Callable[[float, float | None, str | None], Awaitable[None]]
 """Gets the progress of a request: how far it is, out of what, and a message."""
 Request = Callable[..., Awaitable[dict[str, Any]]]
 """Sends a request: its method, its parameters and optionally a Progress; returns the result."""
+
+
+class Client(NamedTuple):
+    """An initialized session with a server."""
+
+    request: Request
+    has_resources: bool
+    """Whether the server says that it has resources."""
+
+
 Report = Callable[[str], Awaitable[None]]
 """Reports the progress of a call as a line."""
 
@@ -99,8 +112,8 @@ def raise_for_refusal(response: Any) -> None:
 @asynccontextmanager
 async def open_session(
     streams: Streams, on_change: Callable[[], None], on_question: Callable[[str], None]
-) -> AsyncIterator[Request]:
-    """Initialize a session for the length of a block; return the function that sends requests.
+) -> AsyncIterator[Client]:
+    """Initialize a session for the length of a block.
 
     `on_change` is called when the server announces that its tools have changed; `on_question` with
     each question to the user, which is declined.
@@ -132,14 +145,14 @@ async def open_session(
     async with session:
         try:
             with _translated_errors():
-                await session.initialize()
+                opened = await session.initialize()
         except ProtocolError as error:
             if IS_FIRST or error.code == CONNECTION_CLOSED:
                 raise
             # the server may speak only the newer protocol, which has no such request
             with _translated_errors():
-                await session.discover()
-        yield request
+                opened = await session.discover()
+        yield Client(request, opened.capabilities.resources is not None)
 
 
 @contextmanager
@@ -160,7 +173,15 @@ def _open_first(streams: Streams, options: dict[str, Any]) -> tuple[Any, Request
     ) -> dict[str, Any]:
         request = _types.Request[dict[str, Any], str](method=method, params=params)
         kind = RootModel[dict[str, Any]]
-        result = await session.send_request(request, kind, progress_callback=progress)
+        number = session._request_id
+        try:
+            result = await session.send_request(request, kind, progress_callback=progress)
+        except asyncio.CancelledError:  # version 2 tells the server by itself
+            cancelled = _types.CancelledNotificationParams(requestId=number)
+            note = _types.CancelledNotification(params=cancelled)
+            with anyio.move_on_after(_CANCEL_TIMEOUT):
+                await session.send_notification(_types.ClientNotification(note))
+            raise
         return cast("dict[str, Any]", result.root)
 
     return session, send

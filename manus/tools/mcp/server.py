@@ -14,9 +14,23 @@ from manus.config.mcp_settings import McpServer
 from manus.prompts.sources import MCP
 from manus.sandbox.process_output import listener
 from manus.state.errors import ManusError, ToolError, ToolUnavailableError
-from manus.tools.mcp.definitions import ToolDefinition, list_tools, read_definitions, select_trusted
+from manus.tools.mcp.definitions import (
+    READ_RESOURCE,
+    ToolDefinition,
+    list_resources,
+    list_tools,
+    read_definitions,
+    select_trusted,
+)
 from manus.tools.mcp.oauth import login_address
-from manus.tools.mcp.sdk import CONNECTION_CLOSED, ProtocolError, Request, http, open_session
+from manus.tools.mcp.sdk import (
+    CONNECTION_CLOSED,
+    Client,
+    ProtocolError,
+    Request,
+    http,
+    open_session,
+)
 from manus.tools.mcp.transport import connect
 
 log = logging.getLogger("manus")
@@ -51,7 +65,7 @@ class Connection:
     def __init__(self, server: ServerClient, session: Session) -> None:
         self._server = server
         self._run = session
-        self._session: asyncio.Future[Request] = asyncio.get_running_loop().create_future()
+        self._session: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
         self._last_words = ""
         self._owner = asyncio.create_task(self._hold_open())
 
@@ -87,8 +101,8 @@ class Connection:
         async with connect(self._server.settings, self._run) as (streams, last_words):
             try:
                 opening = open_session(streams, self._server.mark_stale, self._server.note_question)
-                async with opening as request:
-                    self._session.set_result(request)
+                async with opening as client:
+                    self._session.set_result(client)
                     await anyio.sleep_forever()
             finally:
                 self._last_words = last_words()
@@ -103,7 +117,7 @@ class Connection:
         """
         if self._owner.done():
             raise NotSentError
-        work = asyncio.ensure_future(ask(self._session.result()))
+        work = asyncio.ensure_future(ask(self._session.result().request))
         try:
             await asyncio.wait({work, self._owner}, return_when=asyncio.FIRST_COMPLETED)
             if work.done():
@@ -121,6 +135,11 @@ class Connection:
         finally:
             work.cancel()
             await asyncio.gather(work, return_exceptions=True)
+
+    @property
+    def has_resources(self) -> bool:
+        """Return whether the server says that it has resources."""
+        return self._session.result().has_resources
 
     async def close(self) -> None:
         """Close the connection, and stop the program that was started for it."""
@@ -189,13 +208,16 @@ class ServerClient:
                 return
             try:
                 # connect first: a new connection marks the tools as stale
-                await self._ensure_connection()
+                connection = await self._ensure_connection()
                 self._is_stale = False
-                entries = await self._ask(list_tools, self.settings.connect_timeout)
-                offered = self._read(entries)
+                seconds = self.settings.connect_timeout
+                offered = self._read(await self._ask(list_tools, seconds))
                 self.tools = await asyncio.to_thread(
                     select_trusted, self.name, self.settings, offered
                 )
+                if connection.has_resources:
+                    resources = await self._ask(list_resources, seconds)
+                    self._add_reader(resources)
                 self.problem = None
                 return
             except ToolUnavailableError as error:
@@ -205,6 +227,11 @@ class ServerClient:
                 why = str(error) or "it did not respond"
                 self.problem = f"The MCP server `{self.name}` does not list its tools: {why}."
             log.warning("%s The run continues without it.", self.problem)
+
+    def _add_reader(self, resources: list[Any]) -> None:
+        """Add the tool that reads resources, unless the server has a tool of that name."""
+        if resources and all(tool.name != READ_RESOURCE.name for tool in self.tools):
+            self.tools = [*self.tools, READ_RESOURCE]
 
     def _read(self, entries: list[Any]) -> list[ToolDefinition]:
         """Return the tools that are valid, and log a warning about the others."""
@@ -224,8 +251,9 @@ class ServerClient:
         Raises:
             ToolError: the server refused the call, exited, or did not respond in time.
         """
+        if tool == READ_RESOURCE.name and READ_RESOURCE in self.tools:
+            return await self._read_resource(str(arguments.get("uri") or ""))
         params = {"name": tool, "arguments": arguments}
-        seconds = self.settings.call_timeout
         self._questions.clear()
         emit = listener.get()  # of this call; the SDK reports from a task of its own
 
@@ -233,8 +261,38 @@ class ServerClient:
             if emit is not None:
                 emit(message or (f"{done:g} of {total:g}" if total else f"{done:g}"))
 
+        result = await self.ask(lambda ask: ask("tools/call", params, report))
+        if result.get("resultType") == "input_required":  # the newest protocol
+            raise ToolError(_NEEDS_INPUT)
+        notes = [{"type": "text", "text": _DECLINED.format(text)} for text in self._questions]
+        return {**result, "content": [*(result.get("content") or []), *notes]} if notes else result
+
+    async def _read_resource(self, uri: str) -> dict[str, Any]:
+        """Return a resource in the form of a result, or without an address, the resources."""
+        if uri:
+            contents = await self.read_resource(uri)
+            return {"content": [{"type": "resource", "resource": each} for each in contents]}
+        lines = [
+            f"{entry.get('uri') or entry.get('uriTemplate')}: "
+            f"{entry.get('description') or entry.get('name') or ''}"
+            for entry in await self.ask(list_resources)
+        ]
+        return {"content": [{"type": "text", "text": "\n".join(lines)}]}
+
+    async def read_resource(self, uri: str) -> list[Any]:
+        """Return the contents of a resource. Raise as `ask` does."""
+        result = await self.ask(lambda request: request("resources/read", {"uri": uri}))
+        return list(result.get("contents") or [])
+
+    async def ask(self, ask: Ask[T]) -> T:
+        """Send a request, which is not repeated, and return its response.
+
+        Raises:
+            ToolError: the server refused, exited, or did not respond in time.
+        """
+        seconds = self.settings.call_timeout
         try:
-            result = await self._ask(lambda ask: ask("tools/call", params, report), seconds)
+            return await self._ask(ask, seconds)
         except ProtocolError as error:
             raise ToolError(f"The MCP server refused the call: {error}") from None
         except NotSentError:
@@ -248,10 +306,6 @@ class ServerClient:
                 f"The MCP server `{self.name}` {failure}. The call may have taken effect, partly "
                 "or completely; the next call reconnects."
             ) from None
-        if result.get("resultType") == "input_required":  # the newest protocol
-            raise ToolError(_NEEDS_INPUT)
-        notes = [{"type": "text", "text": _DECLINED.format(text)} for text in self._questions]
-        return {**result, "content": [*(result.get("content") or []), *notes]} if notes else result
 
     async def _ask(self, ask: Ask[T], seconds: float) -> T:
         """Send a request and return its response; reconnect if the server has not received it."""
