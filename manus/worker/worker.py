@@ -247,11 +247,12 @@ class Worker:
             prepared = await self._prepare(run)
             if isinstance(prepared, Outcome):
                 return prepared
-            outcome = await run_job(prepared, ["custom"], _ignore, control=control)
+            show = _ignore if self._metrics is None else self._metrics.watch
+            outcome = await run_job(prepared, ["custom"], show, control=control)
         if outcome.waits_for_model:
             raise _RunInterruptedError(outcome.output)
         if self._metrics is not None:
-            self._metrics.count(outcome)
+            self._metrics.count(outcome, run.options.get("workspace") or "")
         return outcome
 
     async def _prepare(self, run: QueuedJob) -> Job | Outcome:

@@ -130,17 +130,19 @@ def test_tasks_are_queued_and_executed(program: Program, server: ScriptedServer)
 
 
 def test_the_runs_of_a_killed_worker_are_resumed(
-    program: Program, server: ScriptedServer, url: str
+    program: Program, server: ScriptedServer, url: str, free_tcp_port: int
 ) -> None:
     server.always(work)
     threads = queue(program, *(f"Write task{number}" for number in range(4)))
-    with program.start("worker") as first, program.start("worker", "--concurrency", "1") as second:
+    options = ("--concurrency", "1", "--metrics", str(free_tcp_port))
+    with program.start("worker") as first, program.start("worker", *options) as second:
         wait_until(are_held_up(program, 4), "four runs in a call")
         workers = [thread["worker"].rpartition(":")[2] for thread in listed(program).values()]
         assert {*workers} <= {str(first.pid), str(second.pid)}
         first.send_signal(signal.SIGKILL)
         release(program)
         wait_until(lambda: is_empty(url), "an empty queue")
+        metrics = httpx.get(f"http://127.0.0.1:{free_tcp_port}/metrics", trust_env=False).text
         second.send_signal(signal.SIGTERM)
         result = second.end()
     assert result.code == 0, result.err
@@ -149,6 +151,10 @@ def test_the_runs_of_a_killed_worker_are_resumed(
     assert {thread["status"] for thread in listed(program).values()} == {"finished"}
     assert effects(program) == {f"task{number}": WHOLE for number in range(4)}
     assert in_doubt(program, threads) == resumed
+    assert f"manus_calls_in_doubt_total {resumed:.1f}" in metrics.splitlines()
+    labels = f'kind="input",workspace="{program.workspace}"'
+    [tokens] = re.findall(rf"manus_tokens_total{{{labels}}} (\S+)", metrics)
+    assert float(tokens) > 0
 
 
 async def test_a_run_that_ends_its_workers_is_given_up(program: Program, url: str) -> None:
