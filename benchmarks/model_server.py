@@ -1,6 +1,6 @@
 """A scripted model for benchmarks: it calls the same tool until a run has done all its steps.
 
-The request of a run identifies it: `run NAME of STEPS steps, LATENCY ms`. For each run the server
+The last request identifies the run: `run NAME of STEPS steps, LATENCY ms`. For each run the server
 measures the time between the last byte of a reply and the last byte of the next request: the time
 that the agent's side took. `GET /gaps/NAME` returns these in milliseconds, and the times
 (CLOCK_MONOTONIC, seconds) of the first and the last request.
@@ -79,8 +79,9 @@ async def _serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
         if not path.endswith("/chat/completions"):
             await _send(writer, b"{}", "404 Not Found")  # the window is looked up; there is none
             continue
-        match = _NAME.search(body)
-        assert match is not None, "the request names no run"
+        names = [*_NAME.finditer(body)]
+        assert names, "the request names no run"
+        match = names[-1]  # a thread may have had other runs before
         run = RUNS.setdefault(match[1].decode(), Run())
         if run.served:
             run.gaps.append((now - run.replied) * 1000)

@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
-from langchain_core.messages import BaseMessage, ToolMessage
+from langchain_core.messages import BaseMessage
 
 from manus.calls.egress_guard import EgressGuard, RunningCall
 from manus.calls.siblings import Siblings, collide
@@ -162,8 +162,8 @@ class Session:
         """The facts about a call that the guards received last."""
         self.siblings = Siblings()
         """The calls in the message that is being executed."""
-        self.recorded_calls: list[ToolMessage] = []
-        """Journaled results that the stored state should contain, until it has been checked."""
+        self.recorded_calls: list[str] = []
+        """Keys of journaled results that the state should contain, until it has been checked."""
         self.approved: list[str] = []
         """Rules that the user has approved so far."""
         self.refused: list[Refusal] = []

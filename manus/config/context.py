@@ -14,6 +14,8 @@ from manus.state.usage import Budget
 ToolChoice = Literal["none", "auto", "required"]
 HELD = "__manus_held"
 """Key in a run's configuration: the caller has already locked the thread."""
+RUNNING = "__manus_running"
+"""Key of the active run in its configuration; two underscores keep it out of the checkpoints."""
 
 
 class Context(BaseModel, frozen=True, extra="forbid"):

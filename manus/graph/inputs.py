@@ -15,11 +15,11 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import get_runtime
 from pydantic import ValidationError
 
-from manus.config.context import Context
+from manus.config.context import RUNNING, Context
 from manus.config.settings import load_settings
 from manus.graph.pending_calls import MARK
 from manus.models.providers import REPLAY
-from manus.nodes.active_run import KEY, ActiveRun, RunReference
+from manus.nodes.active_run import ActiveRun, RunReference
 from manus.state.errors import UsageError
 from manus.state.history import append_messages
 from manus.state.text import sanitize, sanitize_all
@@ -242,7 +242,7 @@ def build_run_config(
         metadata["lc_agent_name"] = active_run.agent_options.name
     return {
         **config,
-        "configurable": {**configurable, KEY: RunReference(active_run)},
+        "configurable": {**configurable, RUNNING: RunReference(active_run)},
         "metadata": metadata,
         "recursion_limit": recursion_limit,
     }

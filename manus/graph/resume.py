@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import StateSnapshot
 
@@ -17,7 +16,7 @@ from manus.calls.siblings import Siblings
 from manus.config.trust import approved_rules
 from manus.graph.pending_calls import asked_calls, mark_unfinished, siblings_in
 from manus.graph.sync_calls import with_usable_saver
-from manus.graph.waiting import CHECKPOINT
+from manus.graph.waiting import CHECKPOINT, read_newest
 from manus.nodes.active_run import ActiveRun
 from manus.nodes.subagent import is_repeated
 from manus.state.events import FilesEvent
@@ -77,8 +76,7 @@ async def restore_run(
         root = session.workspace.root
         active_run.approved = await asyncio.to_thread(approved_rules, root)
         active_run.refused = []
-        saver = configurable.get(CHECKPOINTER, graph.checkpointer)
-        await _compare_newest(saver, session, configurable)
+        await _compare_newest(graph, session, configurable)
     else:
         snapshot = await graph.stored_state(configurable)
     session.asked = asked_calls(snapshot)
@@ -101,24 +99,25 @@ async def restore_run(
         saver = configurable.get(CHECKPOINTER, graph.checkpointer)
         await mark_unfinished(saver, session.journal, snapshot, active_run.catalog)
         if not (active_run.is_inside and is_repeated(configurable)):
-            session.recorded_calls = session.journal.ended_calls()
+            session.recorded_calls = session.journal.list_ended()
 
 
-async def _compare_newest(saver: Any, session: Session, configurable: dict[str, Any]) -> None:
+async def _compare_newest(
+    graph: RunGraph[Any], session: Session, configurable: dict[str, Any]
+) -> None:
     """Have the calls in the journal compared with the history of the new run.
 
     A new thread, or one that a person has edited or rewound, may lack them on purpose.
     """
     journal = session.journal
-    is_empty = journal.newest is None and not journal.unfinished
-    if is_empty or not isinstance(saver, BaseCheckpointSaver):
+    if not (graph.checkpointer or CHECKPOINTER in configurable):
         return
-    names = ("thread_id", "checkpoint_ns")
-    newest = {name: configurable[name] for name in names if name in configurable}
-    stored = await saver.aget_tuple({"configurable": newest})
+    if journal.newest is None and not journal.unfinished:
+        return
+    stored = await read_newest(graph, configurable)
     if stored is None or stored.metadata.get("source") in ("update", "fork"):
         await journal.afork()
-    session.recorded_calls = journal.ended_calls()
+    session.recorded_calls = journal.list_ended()
 
 
 async def _find_originals(

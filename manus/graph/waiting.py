@@ -13,6 +13,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
+from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 from langgraph.graph import END
 from langgraph.types import Command, Interrupt, PregelTask, StateSnapshot
 
@@ -24,7 +25,9 @@ from manus.prompts import agent as prompts
 from manus.prompts import flow as flow_prompts
 from manus.state.history import as_messages, close_history
 from manus.state.messages import call_ids, get_text
+from manus.threads.history import INTERRUPT
 from manus.threads.journal import Journal
+from manus.threads.records.select import CHECKPOINTER
 from manus.tools.ask_human import ASK_HUMAN
 
 if TYPE_CHECKING:
@@ -48,6 +51,8 @@ async def handle_waiting(
     calls are recorded as not executed. `Command(goto=END)` ends the wait.
     """
     if not isinstance(graph_input, dict | Command) or configurable.get("checkpoint_ns"):
+        return graph_input, configurable
+    if isinstance(graph_input, dict) and await _is_plain(graph, graph_input, configurable):
         return graph_input, configurable
     snapshot = await graph.stored_state(configurable)
     if snapshot is None or not snapshot.values:
@@ -75,6 +80,31 @@ async def handle_waiting(
     if is_newest:
         messages = [*_close_calls(snapshot, journal, prompts.LEFT_WAITING), *messages]
     return {**graph_input, "messages": messages}, configurable
+
+
+async def _is_plain(
+    graph: RunGraph[Any], graph_input: dict[str, Any], configurable: dict[str, Any]
+) -> bool:
+    """Return whether the input has no results of calls and the thread no question.
+
+    Only the newest checkpoint is read, not the history.
+    """
+    items = graph_input["messages"]
+    messages = chain.from_iterable(map(as_messages, items if isinstance(items, list) else [items]))
+    if any(isinstance(message, ToolMessage) for message in messages):
+        return False
+    stored = await read_newest(graph, configurable)
+    writes = stored.pending_writes if stored is not None else None
+    return not any(channel == INTERRUPT for _, channel, _ in writes or ())
+
+
+async def read_newest(graph: RunGraph[Any], configurable: dict[str, Any]) -> CheckpointTuple | None:
+    """Return the newest checkpoint of a thread, without its history; None if there is none."""
+    saver = configurable.get(CHECKPOINTER, graph.checkpointer)
+    if not isinstance(saver, BaseCheckpointSaver):
+        return None
+    names = configurable.keys() & {"thread_id", "checkpoint_ns"}
+    return await saver.aget_tuple({"configurable": {name: configurable[name] for name in names}})
 
 
 def _drop_invented(messages: Any, history: Sequence[AnyMessage]) -> list[Any]:

@@ -23,7 +23,7 @@ from langgraph.types import Interrupt
 
 from manus.calls.catalog import Catalog, asks_for_mcp, build_catalog
 from manus.calls.session import Session
-from manus.config.context import Context
+from manus.config.context import RUNNING, Context
 from manus.config.model_settings import ModelSettings
 from manus.config.profile import Profile
 from manus.config.run_settings import RunSettings, resolve_settings
@@ -50,9 +50,6 @@ from manus.threads.records.base import JournalLog
 from manus.threads.records.thread_inbox import ThreadInbox
 from manus.tools.remember import REMEMBER, read_memory
 from manus.workspace.workspace import Workspace
-
-KEY = "__manus_running"
-"""Key of the active run in the configuration; two underscores keep it out of the checkpoints."""
 
 BROWSER_TOOL = "browser_use"
 
@@ -182,7 +179,7 @@ class RunReference:
 
 def get_active_run(config: RunnableConfig) -> ActiveRun:
     """Return the active run that a node belongs to."""
-    reference: RunReference = config["configurable"][KEY]
+    reference: RunReference = config["configurable"][RUNNING]
     return reference.run
 
 
@@ -202,7 +199,7 @@ def model_interrupt(
 
 def get_parent_run(config: RunnableConfig) -> ActiveRun | None:
     """Return the active run that encloses a new one, or None."""
-    reference = config.get("configurable", {}).get(KEY)
+    reference = config.get("configurable", {}).get(RUNNING)
     return reference.run if isinstance(reference, RunReference) else None
 
 

@@ -40,7 +40,7 @@ async def report_lost_calls(session: Session, state: Mapping[str, Any]) -> None:
         return
     known = await asyncio.to_thread(_list_known, session, state)
     lines: list[str] = []
-    for call in reversed(recorded):
+    for call in filter(None, map(session.journal.find_result, reversed(recorded))):
         if not known.isdisjoint((call.id, call.additional_kwargs.get(_CALL, call.tool_call_id))):
             break
         lines.insert(0, f"`{call.name}` → {one_line(plain(get_text(call)), _MAX_RESULT)}")

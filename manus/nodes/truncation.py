@@ -35,6 +35,7 @@ from manus.nodes.turns import format_arguments, is_summary, split_turns
 from manus.prompts.agent import SENT_MEANWHILE
 from manus.prompts.sources import framed
 from manus.prompts.tools import IMAGE_LEFT_OUT
+from manus.state.history import PerMessage
 from manus.state.messages import (
     DESCRIPTION,
     SOURCE,
@@ -134,11 +135,12 @@ class RenderedHistory:
         if not is_same or any(isinstance(m, HumanMessage) for m in history[count:]):
             count = 0  # a new user message leaves less room for the older ones
         fitted = await fit_messages(history[count:], window.room, self._workspace)
+        render = _RENDERED[window.vision].of
         new = []
         for message in fitted:
             if THROUGH in message.additional_kwargs or self._dispatched.ids:
                 message = self._dispatched.wrap(message)
-            new.append(render_message(message, vision=window.vision))
+            new.append(cast(AnyMessage, render(message)))
         self._rendered = [*self._rendered[:count], *new]
         self._history = history[:]
         self._form = form
@@ -151,7 +153,7 @@ class RenderedHistory:
         return self._rendered
 
 
-def render_message(message: AnyMessage, *, vision: bool) -> AnyMessage:
+def render_message(message: BaseMessage, *, vision: bool) -> BaseMessage:
     """Return a message as the model receives it: notes as a user message, untrusted results framed.
 
     In the history the notes are a system message, because they are not a request, but servers
@@ -177,6 +179,9 @@ def render_message(message: AnyMessage, *, vision: bool) -> AnyMessage:
     if content == message.content:
         return message
     return message.model_copy(update={"content": content})
+
+
+_RENDERED = {vision: PerMessage(partial(render_message, vision=vision)) for vision in (False, True)}
 
 
 def text_block(text: str) -> dict[str, str]:

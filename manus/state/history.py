@@ -37,6 +37,7 @@ _MESSAGE_CLASSES: dict[str, type[BaseMessage]] = {
     "system": SystemMessage,
     "tool": ToolMessage,
 }
+_PLAIN_CLASSES = frozenset(_MESSAGE_CLASSES.values())
 
 V = TypeVar("V")
 
@@ -139,7 +140,10 @@ def append_messages(history: Sequence[Any], writes: Sequence[Any]) -> History:
     if history and isinstance(history[0], dict):
         history = [*map(_as_message, history)]
     merged = History(history)
-    written = itertools.chain.from_iterable(map(as_messages, writes))
+    written = [*itertools.chain.from_iterable(map(as_messages, writes))]
+    ids = {None if _is_removal(message) else message.id for message in written}
+    if not merged and None not in ids and len(ids) == len(written):
+        return History(cast(list[AnyMessage], written))  # a thread that is read: indexed as a whole
     # a compaction removes hundreds of messages, and each `drop` reads all of them
     for is_removal, messages in itertools.groupby(written, _is_removal):
         if is_removal:
@@ -170,6 +174,8 @@ def as_messages(write: Any) -> list[BaseMessage]:
 
 
 def _as_message(item: Any) -> BaseMessage:
+    if type(item) in _PLAIN_CLASSES:  # already a message: nearly always
+        return cast(BaseMessage, item)
     if isinstance(item, dict) and item.get("type") in _MESSAGE_CLASSES:
         # the dump of a message, as Studio and the SDK send it back
         with contextlib.suppress(ValidationError):

@@ -13,10 +13,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from langchain_core.messages import AnyMessage, HumanMessage
+from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage
 
 from manus.prompts.sources import is_foreign
-from manus.state.history import shared_length
+from manus.state.history import PerMessage, shared_length
 from manus.state.messages import SOURCE, is_request
 from manus.state.request import ASK_HUMAN, OWN_WORDS, has_attachments, own_words
 
@@ -55,7 +55,7 @@ def find_exposure(
     """Return what the messages, and those removed by compaction, have read."""
     exposure = read_marks(compaction or {})
     for message in messages:
-        exposure |= _find_in(message)
+        exposure |= _read_exposure(message)
     return exposure
 
 
@@ -64,12 +64,15 @@ def read_marks(marks: Mapping[str, Any]) -> Exposure:
     return Exposure(bool(marks.get(TAINTED)), bool(marks.get(PRIVATE)))
 
 
-def _find_in(message: AnyMessage) -> Exposure:
+def _find_in(message: BaseMessage) -> Exposure:
     fields = message.additional_kwargs
     exposure = read_marks(fields)
     if isinstance(message, HumanMessage) and has_attachments(message):
         return Exposure(untrusted=True, private=True)
     return exposure | Exposure(untrusted=is_foreign(str(fields.get(SOURCE, ""))))
+
+
+_read_exposure = PerMessage(_find_in).of
 
 
 def addresses_in(text: str) -> set[str]:
@@ -147,8 +150,10 @@ class HistoryFacts:
         if length < len(self._history):
             self._reset()
             length = 0
-        for message in history[length:]:
-            self._exposure |= _find_in(message)
+        new = history[length:]
+        for exposure in {*map(_read_exposure, new)}:
+            self._exposure |= exposure
+        for message in new:
             if isinstance(message, HumanMessage) and is_request(message):
                 self.request = message
             if isinstance(message, HumanMessage) or message.name == ASK_HUMAN:

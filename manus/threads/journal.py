@@ -141,14 +141,16 @@ class Journal:
                 return ToolMessage(**entry.message)
         return None
 
-    def ended_calls(self) -> list[ToolMessage]:
-        """Return the results of the newest calls since the last fork; their ids are the keys."""
-        results = []
-        for key in self._ended:
-            entry = self._entries.get(key)
-            if entry is not None and entry.message is not None:
-                results.append(ToolMessage(**{**entry.message, "id": key}))
-        return results
+    def list_ended(self) -> list[str]:
+        """Return the keys of the newest calls that have ended since the last fork."""
+        return [*self._ended]
+
+    def find_result(self, key: str) -> ToolMessage | None:
+        """Return the result of a call, with its key as id; None if the call has not ended."""
+        entry = self._entries.get(key)
+        if entry is None or entry.message is None:
+            return None
+        return ToolMessage(**{**entry.message, "id": key})
 
     def begin(self, key: str, claim: Claim) -> None:
         """Write the claim of a call, before its effect. Blocking.

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import os
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from contextvars import Context, copy_context
@@ -15,12 +15,14 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import CheckpointTuple
+from langgraph.checkpoint.base import CheckpointTuple, DeltaChannelHistory
 from langgraph.checkpoint.sqlite import SqliteSaver
 
+from manus.config.context import RUNNING
 from manus.state.errors import StorageError
 from manus.threads import maintenance, rewind
 from manus.threads.base import RECENT, Store, StoredThread, make_ids_later_than
+from manus.threads.recent_histories import RecentHistories
 from manus.threads.records.inbox import CREATE_INBOX
 from manus.threads.records.sqlite import SqliteRecords
 from manus.threads.records.store_version import check_sqlite_version, mark_sqlite_version
@@ -153,6 +155,7 @@ class SqliteStore(SqliteSaver, Store):
         connection = sqlite3.connect(path, timeout=_LOCK_TIMEOUT, check_same_thread=False)
         super().__init__(connection, serde=CompactSerializer())
         self.thread = _BatchThread()
+        self._recent = RecentHistories()
         self.records = SqliteRecords(path)
         try:
             self._inode = path.stat().st_ino
@@ -220,6 +223,15 @@ class SqliteStore(SqliteSaver, Store):
         make_ids_later_than(newest)
         return super().get_tuple(config)
 
+    def get_delta_channel_history(
+        self, *, config: RunnableConfig, channels: Sequence[str]
+    ) -> Mapping[str, DeltaChannelHistory]:
+        """As in the base class; a run reads only what is new since the thread's previous run."""
+        base = partial(super().get_delta_channel_history, config=config, channels=channels)
+        if RUNNING not in config["configurable"]:
+            return base()  # other readers may change what they get while the run goes on
+        return self._recent.read(config, channels, super().get_tuple, base)
+
     def get_next_version(self, current: str | None, channel: None) -> str:  # noqa: ARG002
         """As in the base class, without the random part, which is unused and incompressible."""
         return f"{int((current or '0').split('.')[0]) + 1:032}"
@@ -253,7 +265,7 @@ class SqliteStore(SqliteSaver, Store):
     aput = _run_in_store_thread(put)
     aput_writes = _run_in_store_thread(SqliteSaver.put_writes)
     adelete_thread = _run_in_store_thread(delete_thread)
-    aget_delta_channel_history = _run_in_store_thread(SqliteSaver.get_delta_channel_history)
+    aget_delta_channel_history = _run_in_store_thread(get_delta_channel_history)
 
     @_run_in_store_thread
     def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:

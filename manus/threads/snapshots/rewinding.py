@@ -42,11 +42,6 @@ class RestoredFiles:
     has_files: bool = True
     """Whether the files of the step are recorded on this machine."""
 
-    @property
-    def has_changes(self) -> bool:
-        """Return whether there was anything to restore."""
-        return bool(self.restored or self.kept or self.in_doubt or self.failed)
-
 
 class _RewindWrites:
     """The author of each change while a rewind is in progress."""
