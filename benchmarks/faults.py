@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import importlib
+import importlib.util
 import os
 import random
 import resource
@@ -43,7 +44,7 @@ from manus import Context, Profile, build_agent
 from manus.config.settings import Settings
 from manus.threads.open_store import open_store
 
-SYSTEMS = ("manus", "create_agent", "deepagents")
+SYSTEMS = ("manus", "create_agent", "deepagents", "pydantic-ai")
 FAULTS = (
     *("kill anywhere", "kill in a tool", "zombie", "store cannot grow", "model away"),
     *("cancelled call", "repeated ids", "older copy of the store"),
@@ -76,6 +77,15 @@ class Trial:
             return False
         mark.touch()
         return True
+
+    def note_request(self, number: int) -> None:
+        """Fail the request after this number of results if the model is away."""
+        if self.fault == "model away" and number == _AT and self.strikes():
+            raise ConnectionError("the model is away")
+
+    def name_call(self) -> str:
+        """Return the id of the next call."""
+        return "call_0" if self.fault == "repeated ids" else f"c{secrets.token_hex(4)}"
 
     async def append(self, number: int) -> str:
         """Append a number."""
@@ -132,12 +142,10 @@ class FaultyModel(BaseChatModel):
         number = sum(isinstance(message, ToolMessage) for message in messages)
         if _OLDER in str(messages[-1].content):
             (self.trial.folder / "told").touch()
-        if self.trial.fault == "model away" and number == _AT and self.trial.strikes():
-            raise ConnectionError("the model is away")
-        name = "call_0" if self.trial.fault == "repeated ids" else f"c{secrets.token_hex(4)}"
+        self.trial.note_request(number)
         reply = AIMessage("Done.")
         if number < CALLS:
-            call = {"name": "append", "args": {"number": number}, "id": name}
+            call = {"name": "append", "args": {"number": number}, "id": self.trial.name_call()}
             reply = AIMessage("", tool_calls=[call])
         return ChatResult(generations=[ChatGeneration(message=reply)])
 
@@ -149,6 +157,10 @@ async def work(trial: Trial) -> list[str]:
     config: Any = {"configurable": {"thread_id": "t"}, "recursion_limit": 1000}
     model = FaultyModel(trial=trial)
     request: Any = {"messages": [("user", "Append.")]}
+    if trial.system == "pydantic-ai":
+        peer = importlib.import_module("benchmarks.pydantic_agent")
+        texts: list[str] = await peer.work(trial, path)
+        return texts
     if trial.system == "manus":
         profile = Profile("appender", "Appends.", (trial.append,), "You append.", "Go on.")
         context = Context(workspace=str(trial.folder / "workspace"), approve="yolo")
@@ -257,6 +269,12 @@ def measure(system: str, fault: str, trials: int, seed: int) -> str:
     return f"{doubled}, {lost}, {told}"
 
 
+def _list_installed() -> list[str]:
+    """Return the systems to compare; pydantic-ai's Harness is not among the requirements."""
+    has_harness = importlib.util.find_spec("pydantic_ai_harness") is not None
+    return [system for system in SYSTEMS if has_harness or system != "pydantic-ai"]
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -265,7 +283,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--system", choices=SYSTEMS)
     parser.add_argument("--fault", choices=FAULTS)
     options = parser.parse_args(arguments)
-    systems = [options.system] if options.system else SYSTEMS
+    systems = [options.system] if options.system else _list_installed()
     print(f"| {options.trials} runs: doubled, lost, told | {' | '.join(systems)} |")
     print("| --- |" + " --- |" * len(systems))
     for fault in [options.fault] if options.fault else FAULTS:
