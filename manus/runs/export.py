@@ -265,8 +265,11 @@ class SecretValues:
 
 
 def _forms(value: str) -> set[bytes]:
-    """Return a value as it appears in a text, in a URL and in JSON."""
-    forms = {value, json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]}
+    """Return a value as it appears in a text, in a URL, in JSON and in JSON inside of JSON."""
+    forms = {value}
+    for _ in range(2):
+        forms |= {json.dumps(form)[1:-1] for form in forms}
+        forms |= {json.dumps(form, ensure_ascii=False)[1:-1] for form in forms}
     encoded = {form.encode("utf-8", "surrogateescape") for form in forms}
     plain = value.encode("utf-8", "surrogateescape")
     return encoded | {quote(plain, safe="").encode(), quote_plus(plain).encode()}

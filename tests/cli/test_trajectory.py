@@ -5,6 +5,8 @@ from typing import Any
 
 import nbformat
 import pytest
+from google.protobuf import json_format
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from tests.cli.program import Program
 from tests.flow.helpers import is_planner, is_step, is_summary, makes, succeeds
@@ -67,6 +69,75 @@ def test_openai_jsonl(thread: Program) -> None:
     assert SECRET not in json.dumps(line)
 
 
+def read_spans(manus: Program) -> list[dict[str, Any]]:
+    """Return the spans as a collector reads them, each with its attributes as a dictionary."""
+    [line] = read(manus, "otel")
+    json_format.ParseDict(line, ExportTraceServiceRequest())  # refuses unknown fields and types
+    [resource] = line["resourceSpans"]
+    [scope] = resource["scopeSpans"]
+    spans: list[dict[str, Any]] = scope["spans"]
+    for span in spans:
+        values = {each["key"]: each["value"] for each in span["attributes"]}
+        span["attributes"] = {key: next(iter(value.values())) for key, value in values.items()}
+    return spans
+
+
+def check_nesting(spans: list[dict[str, Any]]) -> None:
+    by_id = {(span["traceId"], span["spanId"]): span for span in spans}
+    assert len(by_id) == len(spans)
+    for span in spans:
+        assert int(span["startTimeUnixNano"]) <= int(span["endTimeUnixNano"])
+        if "parentSpanId" in span:
+            parent = by_id[span["traceId"], span["parentSpanId"]]
+            assert int(parent["startTimeUnixNano"]) <= int(span["startTimeUnixNano"])
+            assert int(span["endTimeUnixNano"]) <= int(parent["endTimeUnixNano"])
+
+
+def test_otel(thread: Program) -> None:
+    spans = read_spans(thread)
+    check_nesting(spans)
+    names = ["invoke_agent manus", "chat scripted", "execute_tool bash", "execute_tool bash"]
+    names += ["chat scripted", "execute_tool terminate"]
+    names += ["invoke_agent manus", "chat scripted", "execute_tool terminate"]
+    assert [span["name"] for span in spans] == names
+    assert len({span["traceId"] for span in spans}) == 2, "a trace for each run"
+    run, chat, first, second = spans[:4]
+    assert [span["parentSpanId"] for span in spans[1:6]] == 5 * [run["spanId"]]
+    assert chat["attributes"]["gen_ai.provider.name"] == "openai"
+    [reply] = json.loads(chat["attributes"]["gen_ai.output.messages"])
+    assert [part["type"] for part in reply["parts"]] == ["tool_call", "tool_call"]
+    assert chat["attributes"]["gen_ai.response.finish_reasons"]["values"] == [
+        {"stringValue": reply["finish_reason"]}
+    ]
+    arguments = json.loads(first["attributes"]["gen_ai.tool.call.arguments"])
+    assert arguments == {"command": "echo 数"}
+    assert "数" in first["attributes"]["gen_ai.tool.call.result"]
+    assert "error.type" not in first["attributes"]
+    assert second["attributes"]["error.type"] == "tool_error"
+    assert second["status"]["code"] == 2
+    counted = [
+        int(s["attributes"]["gen_ai.usage.input_tokens"]) for s in spans[:6] if s["kind"] == 3
+    ]
+    assert int(run["attributes"]["gen_ai.usage.input_tokens"]) == sum(counted) > 0
+    assert SECRET not in json.dumps(spans)
+
+
+def test_secrets_in_nested_json(manus: Program, server: ScriptedServer) -> None:
+    """The arguments of calls are JSON inside of JSON, where a quote has three backslashes."""
+    secret = 'pass"word-数-1234'
+    manus.environment["OTHER_TOKEN"] = secret
+    server.script(
+        call("bash", command=f"echo '{secret}'"),
+        call("terminate", status="success", answer="Printed."),
+    )
+    assert manus("run", "--thread", "t", "Print it.").code == 0
+    for form in ("openai-jsonl", "otel"):
+        [line] = read(manus, form)
+        content = json.dumps(line, ensure_ascii=False).replace("\\", "")
+        assert secret not in content, form
+        assert "*" * len("word-") in content, form
+
+
 def test_a_flow(manus: Program, server: ScriptedServer) -> None:
     server.when(is_planner, makes("First", "Second"))
     server.when(is_step("First"), call("bash", command="echo 1"), succeeds("first"))
@@ -79,6 +150,11 @@ def test_a_flow(manus: Program, server: ScriptedServer) -> None:
     [trajectory] = read(manus, "atif")
     assert trajectory["steps"][0] == {"step_id": 1, "source": "user", "message": "Do both."}
     assert trajectory["steps"][-1]["message"] == "All done."
+    spans = read_spans(manus)
+    check_nesting(spans)
+    flow, *agents = [span for span in spans if not span["name"].startswith(("chat", "execute"))]
+    assert flow["name"] == "invoke_workflow flow"
+    assert [agent["parentSpanId"] for agent in agents] == 2 * [flow["spanId"]]
 
 
 def test_wrong_use(thread: Program) -> None:

@@ -24,11 +24,11 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["zip", "atif", "openai-jsonl", "ipynb"]),
+    type=click.Choice(["zip", "atif", "openai-jsonl", "otel", "ipynb"]),
     default="zip",
     help="zip: for `manus import`. atif: the trajectory, for Harbor and its viewers. openai-jsonl: "
-    "the messages of each agent, a line each. ipynb: a notebook of the Python that ran. "
-    "[default: zip]",
+    "the messages of each agent, a line each. otel: OpenTelemetry spans, as OTLP/JSON. ipynb: a "
+    "notebook of the Python that ran. [default: zip]",
 )
 def export(thread: str, file: Path, files: bool, form: str) -> int:
     """Write a thread to a file, to move it or to analyze it.
@@ -56,6 +56,7 @@ async def _export_trajectory(
     import os
 
     from manus.pages.trace.formats import as_atif, as_notebook, as_openai
+    from manus.pages.trace.otel import as_otel
     from manus.pages.trace.reading import read_trace
     from manus.runs.export import SecretValues
     from manus.state.errors import UsageError
@@ -63,10 +64,12 @@ async def _export_trajectory(
 
     thread = await find_thread(store, prefix)
     runs = await read_trace(store, thread)
-    if form == "openai-jsonl":
-        lines = list(as_openai(runs))
-    else:
-        lines = [as_atif(thread, runs) if form == "atif" else as_notebook(runs)]
+    lines = {
+        "atif": lambda: [as_atif(thread, runs)],
+        "openai-jsonl": lambda: [*as_openai(runs)],
+        "otel": lambda: [as_otel(thread, runs)],
+        "ipynb": lambda: [as_notebook(runs)],
+    }[form]()
     text = "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines)
     content = SecretValues(settings, os.environ).mask(text.encode("utf-8", "replace"))
     try:

@@ -196,12 +196,14 @@ def build_step(message: AIMessage, number: int) -> TraceStep:
             model_calls=1,
         )
         tokens["cache_write_tokens"] = cache_writes
+    metadata = message.response_metadata
+    reported = [metadata.get(name) for name in ("model_name", "model_provider", "finish_reason")]
     return TraceStep(
         number,
         get_text(message).strip(),
         [TraceCall(str(c["id"]), str(c["name"]), c["args"]) for c in list_calls(message)],
         tokens,
-        str(message.response_metadata.get("model_name") or ""),
+        *(str(value or "") for value in reported),
     )
 
 

@@ -61,6 +61,9 @@ class TraceStep:
     calls: list[TraceCall] = field(default_factory=list)
     tokens: RoleUsage | None = None
     model: str = ""
+    provider: str = ""
+    """The provider as LangChain names it."""
+    finish_reason: str = ""
     started_at: datetime | None = None
     answered_at: datetime | None = None
     """When the model's reply was complete."""
