@@ -17,6 +17,7 @@ from math import inf
 from typing import Any, Literal, cast
 
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun
+from langchain_core.globals import get_llm_cache
 from langchain_core.language_models import LanguageModelInput
 from langchain_core.language_models.chat_models import generate_from_stream
 from langchain_core.messages import AIMessage, BaseMessage, convert_to_messages
@@ -135,9 +136,10 @@ class FastChat(BaseChatOpenAI):
         stop: list[str] | None = None,
         **kwargs: Any,
     ) -> AIMessage:
-        """Return the reply; without listeners, skip the callbacks and the copies made for them."""
+        """Return the reply; without listeners and cache, skip the callbacks and their copies."""
         forms = kwargs.pop(WIRE_FORMS, None)
-        if not isinstance(input, list) or is_watched(ensure_config(config)) or self.callbacks:
+        is_watching = is_watched(ensure_config(config)) or self.callbacks or get_llm_cache()
+        if not isinstance(input, list) or is_watching:
             return await super().ainvoke(input, config, stop=stop, **kwargs)
         messages = cast(list[BaseMessage], input)
         if forms is None:  # from other callers

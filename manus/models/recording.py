@@ -227,9 +227,14 @@ class ReplayModel(BaseChatModel):
         self._played.add(index)
         return decode_reply(self._replies[index], self.workspace)
 
+    @property
+    def unplayed(self) -> int:
+        """Number of recorded replies that have not been played."""
+        return len(self._replies) - len(self._played)
+
     def take(self, messages: Sequence[BaseMessage]) -> AIMessage | None:
         """Return the next reply to a conversation; None if all that were recorded are played."""
-        if len(self._played) == len(self._replies):
+        if not self.unplayed:
             return None
         indexes = self._find(normalize_messages(messages, self.workspace))
         index = next((index for index in indexes if index not in self._played), None)
@@ -244,12 +249,17 @@ class ReplayModel(BaseChatModel):
             index for index, recorded in enumerate(self._conversations) if recorded == conversation
         ]
 
+    def find_nearest(self, conversation: list[Turn]) -> list[Turn]:
+        """Return the recorded conversation that starts with most of the same messages."""
+        return max(
+            self._conversations, key=lambda each: _common_length(each, conversation), default=[]
+        )
+
     def _explain_mismatch(self, conversation: list[Turn]) -> str:
         if not self._conversations:
             return f"The recording {self.path} is empty."
         actual = [*map(_dump, conversation)]
-        recordings = [[*map(_dump, recorded)] for recorded in self._conversations]
-        nearest = max(recordings, key=lambda recorded: _common_length(recorded, actual))
+        nearest = [*map(_dump, self.find_nearest(conversation))]
         same = _common_length(nearest, actual)
         differing = ["".join(texts[same : same + 1]) for texts in (actual, nearest)]
         start = max(0, _common_length(*differing) - _BEFORE)
@@ -302,7 +312,7 @@ def _dump(turn: Turn) -> str:
     return json.dumps(turn, ensure_ascii=False)
 
 
-def _common_length(first: Sequence[str], second: Sequence[str]) -> int:
+def _common_length(first: Sequence[Turn | str], second: Sequence[Turn | str]) -> int:
     """Return the number of messages, or characters, that both start with."""
     length = 0
     while first[length : length + 1] == second[length : length + 1] and length < len(first):

@@ -53,7 +53,7 @@ from manus.threads.thread_list import Thread
 
 _FROM_ELSEWHERE = frozenset({"delegate", "recall", "web_search"})
 """Tools without effects whose results do not depend on the files alone."""
-_PARTS = {"human": "request", "ai": "call", "tool": "observation"}
+_PARTS = {"human": "request", "chat": "request", "ai": "call", "tool": "observation"}
 _MAX_LINES = 40
 """Lines of a difference that are reported."""
 
@@ -125,7 +125,7 @@ class Playback:
         """
         index = self._find_reply()
         actual = [_normalize(m, self.root) for m in step.history.messages]
-        self.difference = _compare(self._turns[:index], actual)
+        self.difference = find_difference(self._turns[:index], actual)
         if self.difference is None and index == len(self._turns) and self.run.has_ended:
             ended = "The run ended here."
             self.difference = Difference(_count_steps(actual), "end", ended, "The run goes on.")
@@ -191,13 +191,14 @@ def _normalize(message: BaseMessage, root: str) -> Turn:
     return turn
 
 
-def _compare(recorded: Sequence[Turn], actual: Sequence[Turn]) -> Difference | None:
+def find_difference(recorded: Sequence[Turn], actual: Sequence[Turn]) -> Difference | None:
     """Return the first difference of two normalized conversations."""
     for index, (first, second) in enumerate(zip_longest(recorded, actual)):
         if first != second:
             role = (second or first)["role"]
-            step = _count_steps(recorded[: index + 1]) + (role == "human")
-            return Difference(step, _PARTS[role], _as_text(first), _as_text(second))
+            part = _PARTS[role]
+            step = _count_steps(recorded[: index + 1]) + (part == "request")
+            return Difference(step, part, _as_text(first), _as_text(second))
     return None
 
 

@@ -197,13 +197,14 @@ def build_step(message: AIMessage, number: int) -> TraceStep:
         )
         tokens["cache_write_tokens"] = cache_writes
     metadata = message.response_metadata
-    reported = [metadata.get(name) for name in ("model_name", "model_provider", "finish_reason")]
     return TraceStep(
         number,
         get_text(message).strip(),
         [TraceCall(str(c["id"]), str(c["name"]), c["args"]) for c in list_calls(message)],
         tokens,
-        *(str(value or "") for value in reported),
+        model=str(metadata.get("model_name") or ""),
+        provider=str(metadata.get("model_provider") or ""),
+        finish_reason=str(metadata.get("finish_reason") or ""),
     )
 
 

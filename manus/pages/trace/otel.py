@@ -102,7 +102,6 @@ def _step_spans(step: TraceStep, parent: _Parent) -> Iterator[Json]:
         "gen_ai.provider.name": _PROVIDERS.get(step.provider, step.provider or "_OTHER"),
         "gen_ai.conversation.id": parent.thread_id,
         "gen_ai.response.model": step.model,
-        "gen_ai.response.finish_reasons": [step.finish_reason] if step.finish_reason else [],
         "gen_ai.output.messages": _messages("assistant", [*texts, *calls], step.finish_reason),
         **_usage(step.tokens),
     }
@@ -184,13 +183,11 @@ def _attributes(values: Json) -> list[Json]:
     return [
         {"key": key, "value": _value(value)}
         for key, value in values.items()
-        if value not in (None, "", [])
+        if value not in (None, "")
     ]
 
 
 def _value(value: Any) -> Json:
-    if isinstance(value, list):
-        return {"arrayValue": {"values": [*map(_value, value)]}}
     if isinstance(value, int):
         return {"intValue": str(value)}
     return {"stringValue": value}
