@@ -118,7 +118,6 @@ def _call_span(call: TraceCall, parent: _Parent, inside: _Parent) -> Json:
     values = {
         "gen_ai.operation.name": "execute_tool",
         "gen_ai.tool.name": call.name,
-        "gen_ai.tool.type": "function",
         "gen_ai.tool.call.id": call.id,
         "gen_ai.tool.call.arguments": json.dumps(call.args, ensure_ascii=False),
         "gen_ai.tool.call.result": call.observation,
