@@ -233,6 +233,16 @@ ALIASES = {
     "vertexai": "google_vertexai",
 }
 """Other names of providers: those of LangChain's `init_chat_model`, and shorter ones."""
+SPAN_NAMES = {
+    "azure": "azure.ai.openai",
+    "bedrock": "aws.bedrock",
+    "google": "gcp.gemini",
+    "google_vertexai": "gcp.vertex_ai",
+    "ibm": "ibm.watsonx.ai",
+    "mistralai": "mistral_ai",
+    "xai": "x_ai",
+}
+"""Names in OpenTelemetry's conventions, where they differ."""
 KEY_PREFIXES = ("OPENAI", "AZURE", "ANTHROPIC", "GOOGLE", "GEMINI", "AWS")
 """Beginnings of the variables that configure clients of providers."""
 

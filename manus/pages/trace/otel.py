@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from manus.config.provider_table import ALIASES, SPAN_NAMES
 from manus.pages.trace.model import TraceCall, TraceRun, TraceStep
 from manus.state.usage import RoleUsage
 from manus.version import VERSION
@@ -25,18 +26,6 @@ _INTERNAL = 1
 _CLIENT = 3
 _ERROR = 2
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_PROVIDERS = {
-    "azure": "azure.ai.openai",
-    "azure_openai": "azure.ai.openai",
-    "bedrock": "aws.bedrock",
-    "bedrock_converse": "aws.bedrock",
-    "google_genai": "gcp.gemini",
-    "google_vertexai": "gcp.vertex_ai",
-    "ibm": "ibm.watsonx.ai",
-    "mistralai": "mistral_ai",
-    "xai": "x_ai",
-}
-"""Names of the conventions by those of LangChain, where they differ."""
 
 
 def as_otel(thread_id: str, runs: Sequence[TraceRun]) -> Json:
@@ -45,7 +34,7 @@ def as_otel(thread_id: str, runs: Sequence[TraceRun]) -> Json:
     for run in runs:
         trace = hashlib.sha256(f"{thread_id}/{run.number}".encode()).hexdigest()[:32]
         spans += _run_spans(run, _Parent(thread_id, trace, "", run.started_at, run.ended_at))
-    resource = _attributes({"service.name": "manus", "service.version": VERSION})
+    resource = _attributes({"service.name": "manus"})
     scope = {"scope": {"name": "manus", "version": VERSION}, "spans": spans}
     return {"resourceSpans": [{"resource": {"attributes": resource}, "scopeSpans": [scope]}]}
 
@@ -97,15 +86,16 @@ def _step_spans(step: TraceStep, parent: _Parent) -> Iterator[Json]:
         for call in step.calls
     ]
     texts = [_text(step.thought)] if step.thought else []
+    provider = ALIASES.get(step.provider, step.provider)
     values = {
         "gen_ai.operation.name": "chat",
-        "gen_ai.provider.name": _PROVIDERS.get(step.provider, step.provider or "_OTHER"),
+        "gen_ai.provider.name": SPAN_NAMES.get(provider, provider or "_OTHER"),
         "gen_ai.conversation.id": parent.thread_id,
         "gen_ai.response.model": step.model,
         "gen_ai.output.messages": _messages("assistant", [*texts, *calls], step.finish_reason),
         **_usage(step.tokens),
     }
-    yield _span(parent, asking, f"chat {step.model}".strip(), values, kind=_CLIENT)
+    yield _span(parent, asking, f"chat {step.model}", values, kind=_CLIENT)
     for index, call in enumerate(step.calls):
         name = f"tool {step.number}.{index}"
         inside = parent.within(name, step.answered_at, step.ended_at)
