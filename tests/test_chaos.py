@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from benchmarks.chaos import KINDS
-from tests.helpers.exhaustive import sample
 from tests.threads.postgres_server import binaries
 
 ROOT = Path(__file__).parents[1]
 
 
-@pytest.mark.parametrize("kind", sample(KINDS, len(KINDS)))
+@pytest.mark.sample(every=len(KINDS))
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     "has_database",
     [

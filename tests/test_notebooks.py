@@ -15,7 +15,6 @@ from nbclient import NotebookClient
 
 from manus.notebook import show_run, show_update
 from manus.state.plan import Plan
-from tests.helpers.exhaustive import sample
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -71,7 +70,8 @@ def list_files(folder: Path) -> set[Path]:
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("path", sample(NOTEBOOKS, 3), ids=lambda path: path.stem)
+@pytest.mark.sample(every=3)
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_runs(path: Path, kernel: KernelManager, subtests: pytest.Subtests) -> None:
     folder = ROOT if path.stem in FROM_ROOT else ROOT / "notebooks"
     before = list_files(folder)

@@ -10,10 +10,10 @@ import pytest
 from benchmarks.tasks.__main__ import Result, table
 from benchmarks.tasks.comparison import interval, sign_test
 from benchmarks.tasks.task import Task, all_tasks, begun
-from tests.helpers.exhaustive import sample
 
 
-@pytest.mark.parametrize("task", sample(all_tasks(), 4), ids=lambda task: task.name)
+@pytest.mark.sample(every=4)
+@pytest.mark.parametrize("task", all_tasks(), ids=lambda task: task.name)
 def test_the_check_accepts_only_the_solution(
     task: Task, tmp_path: Path, subtests: pytest.Subtests
 ) -> None:

@@ -12,7 +12,6 @@ from benchmarks.miniwob.pages import PagesMissingError, find_pages, serve
 from benchmarks.miniwob.solvers import SOLVERS
 from benchmarks.miniwob.solvers.unsolved import UNSOLVED
 from tests.browser.driver import Driver
-from tests.helpers.exhaustive import sample
 
 PAGES = (
     pytest.param("book-flight", marks=pytest.mark.exhaustive),  # much longer than the others
@@ -42,7 +41,8 @@ def pages() -> Iterator[str]:
 
 
 @pytest.mark.asyncio(loop_scope="session")
-@pytest.mark.parametrize("page", sample(PAGES, 3))
+@pytest.mark.sample(every=3)
+@pytest.mark.parametrize("page", PAGES)
 async def test_a_page_is_solved_with_observations_and_actions_only(
     page: str, pages: str, driver: Driver
 ) -> None:

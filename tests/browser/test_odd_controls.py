@@ -7,7 +7,6 @@ from tests.browser.conftest import NewDriver
 from tests.browser.driver import Driver
 from tests.browser.site import Answer, Site
 from tests.browser.test_files import pdf
-from tests.helpers.exhaustive import sample
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -38,7 +37,8 @@ LABELS = {
 }
 
 
-@pytest.mark.parametrize("hiding", sample(HIDDEN, 4))
+@pytest.mark.sample(every=4)
+@pytest.mark.parametrize("hiding", HIDDEN)
 async def test_a_hidden_checkbox_with_a_drawn_box_is_checked(
     driver: Driver, subtests: pytest.Subtests, hiding: str
 ) -> None:

@@ -2,33 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
-
 import pytest
-from _pytest.mark.structures import ParameterSet
 
 from tests.helpers.sandboxes import default_kind
 
 
-def sample(rows: Iterable[Any], every: int) -> list[Any]:
-    """Return the rows of a table as parameters, most of them marked `exhaustive`.
-
-    One of `every` rows runs always, the first among them.
-    """
-    parameters = []
-    for number, row in enumerate(rows):
-        if number % every == 0 or isinstance(row, ParameterSet):  # which has marks of its own
-            parameters.append(row)
-        else:
-            parameters.append(pytest.param(row, marks=pytest.mark.exhaustive))
-    return parameters
-
-
 def is_exhaustive(item: pytest.Item) -> bool:
-    """Return whether a test is marked `exhaustive`, or is not in the `sample` of its sandbox.
+    """Return whether a test is marked `exhaustive`, or is not in its function's `sample`.
 
-    A sample never reduces the tests of the strongest sandbox on the machine.
+    Of a table's rows one of `every` is in it, the first among them; `landlock` and `none` name the
+    rows that run in these sandboxes, unless it is the strongest one on the machine.
     """
     if item.get_closest_marker("exhaustive"):
         return True
@@ -39,5 +22,6 @@ def is_exhaustive(item: pytest.Item) -> bool:
     kind = callspec.params.get("sandbox_kind")
     rows = sample.kwargs.get(kind)
     if rows is None or kind == default_kind():
-        return False
+        places = [place for name, place in callspec.indices.items() if name != "sandbox_kind"]
+        return any(place % sample.kwargs.get("every", 1) for place in places)
     return not any(value in rows for value in callspec.params.values() if value != kind)

@@ -74,6 +74,7 @@ def leaks(internet: Internet) -> list[str]:
     return [f"{r.path}?{r.query}" for r in internet.requests if SECRET in f"{r} {r.body!r}"]
 
 
+@pytest.mark.sample(every=3)
 @pytest.mark.parametrize("kind", SENT)
 async def test_what_is_sent_is_shown_and_asked_about(
     agent: ScriptedAgent, internet: Internet, kind: str
@@ -93,6 +94,7 @@ async def test_what_is_sent_is_shown_and_asked_about(
     assert leaks(internet) == []
 
 
+@pytest.mark.sample(every=3)
 @pytest.mark.parametrize("kind", SENT)
 async def test_a_run_that_refuses_questions_goes_on(
     agent: ScriptedAgent, internet: Internet, kind: str
@@ -115,6 +117,7 @@ FREE: dict[str, list[Any]] = {
 }
 
 
+@pytest.mark.sample(every=3)
 @pytest.mark.parametrize("kind", FREE)
 async def test_anything_else_is_not_asked_about(
     agent: ScriptedAgent, internet: Internet, kind: str
@@ -141,6 +144,7 @@ SCOPES: list[tuple[str, Call, str]] = [
 ]
 
 
+@pytest.mark.sample(every=3)
 @pytest.mark.parametrize(("answer", "then", "stop_reason"), SCOPES)
 async def test_one_answer_covers_a_call_a_host_or_the_web(
     agent: ScriptedAgent, internet: Internet, answer: str, then: Call, stop_reason: str

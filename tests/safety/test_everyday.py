@@ -65,6 +65,7 @@ def mark_browsed(task: Task) -> Any:
     return pytest.param(task, id=task.name, marks=marks)
 
 
+@pytest.mark.sample(every=3)
 @pytest.mark.parametrize("task", [mark_browsed(task) for task in OFFLINE])
 async def test_a_task_of_the_benchmark_costs_no_more_than_it_has_to(
     agent: ScriptedAgent,
@@ -89,6 +90,7 @@ async def test_a_task_of_the_benchmark_costs_no_more_than_it_has_to(
         assert attempt.failure() == "", await agent.observations()
 
 
+@pytest.mark.sample(every=3)
 @pytest.mark.parametrize("name", MORE)
 async def test_another_task_costs_no_more_than_it_has_to(
     agent: ScriptedAgent, internet: Internet, name: str, request: pytest.FixtureRequest

@@ -169,8 +169,9 @@ async def run(session: Session, script: str, *, writes_git: bool = True) -> str:
 
 
 @CLOSED
-@pytest.mark.parametrize("writes_git", [False, True])
+@pytest.mark.sample(every=4, landlock=(), none=())
 @pytest.mark.parametrize("name", PLANTS)
+@pytest.mark.parametrize("writes_git", [True, pytest.param(False, marks=pytest.mark.exhaustive)])
 async def test_nothing_planted_runs(
     session: Session, name: str, writes_git: bool, tmp_path: Path
 ) -> None:
@@ -313,6 +314,7 @@ WORKS = {
 
 @ALL
 @pytest.mark.sample(
+    every=2,
     landlock=("status", "add and commit", "a rebase", "a clone", "a new worktree"),
     none=("status", "add and commit", "a new worktree"),
 )

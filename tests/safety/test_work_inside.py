@@ -77,6 +77,7 @@ async def shell(kind: Kind, root: Path) -> AsyncIterator[Shell]:
 
 
 @pytest.mark.asyncio(loop_scope="module")
+@pytest.mark.sample(every=3)
 @pytest.mark.parametrize("program", LINES)
 async def test_a_program(shell: Shell, program: str, kind: Kind) -> None:
     if kind == "landlock" and program in ("chromium", "gdb", "strace", "gpg"):
