@@ -313,6 +313,37 @@ async def _to_result(
     first one.
     """
     text = await _render(observation, session)
+    message = ToolMessage(
+        content=replace(observation, text=text).content() if observation.images else text,
+        id=key,
+        tool_call_id=task["id"],
+        name=task["name"],
+        status="error" if observation.is_error else "success",
+        additional_kwargs=_gather_facts(observation, text, session, effect, blocked),
+        artifact=observation.artifact,
+    )
+    if is_journaled:
+        message.additional_kwargs[JOURNALLED] = True
+        content = message.model_dump(exclude={"artifact", "id"}, exclude_unset=True)
+        is_message_alone = observation.artifact is None and not (
+            observation.update
+            or observation.preceding
+            or observation.following
+            or observation.handoff
+        )
+        packed = None if is_message_alone else pack(observation)
+        await session.journal.afinish(key, content, observation.update, packed)
+    return ToolResult(message, observation)
+
+
+def _gather_facts(
+    observation: Observation,
+    text: str,
+    session: Session,
+    effect: bool | str,
+    blocked: Blocked | None,
+) -> dict[str, Any]:
+    """Return what is stored with a tool message besides its text: source, failure, effects."""
     facts: dict[str, Any] = {}
     if observation.source:
         facts[SOURCE] = observation.source
@@ -328,27 +359,7 @@ async def _to_result(
         facts[OUTSIDE_EFFECT] = effect
     if blocked is not None and blocked.hosts:
         facts[BLOCKED] = blocked._asdict()
-    message = ToolMessage(
-        content=replace(observation, text=text).content() if observation.images else text,
-        id=key,
-        tool_call_id=task["id"],
-        name=task["name"],
-        status="error" if observation.is_error else "success",
-        additional_kwargs=facts,
-        artifact=observation.artifact,
-    )
-    if is_journaled:
-        message.additional_kwargs[JOURNALLED] = True
-        content = message.model_dump(exclude={"artifact", "id"}, exclude_unset=True)
-        is_message_alone = observation.artifact is None and not (
-            observation.update
-            or observation.preceding
-            or observation.following
-            or observation.handoff
-        )
-        packed = None if is_message_alone else pack(observation)
-        await session.journal.afinish(key, content, observation.update, packed)
-    return ToolResult(message, observation)
+    return facts
 
 
 async def _render(observation: Observation, session: Session) -> str:

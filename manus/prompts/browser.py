@@ -43,15 +43,15 @@ USE = """\
 Use a real browser. Only its current page is shown, before each step: note what is worth keeping \
 beside the call. `index` is an element's number in brackets. Calls \
 in one message run in order, until one fails or the page changes.
-- go_to_url(url): also page.html in the workspace; after the first page, addresses that you make \
-up need the user's approval
-- click_element(index); click_at(x, y), in view pixels, for the rest; \
+- go_to_url(url): also page.html in the workspace; later ones that you make up ask the user
+- click_element(index); click_at(x, y), in view pixels; \
 double_click, right_click, hover(index or x, y)
 - drag(index or x, y; to): to=[index], or [x, y, …] along points
 - input_text(index, text or path of a file): replaces the value, or old_text in it; \
-dates as YYYY-MM-DD, colors as #rrggbb
+dates as YYYY-MM-DD
+- select_dropdown_option(index, text): also in a list that a click opens
 - send_keys(keys): "Enter", "Control+A"; other text is typed
-- scroll_down, scroll_up: the area around index, or the page
+- scroll_down, scroll_up: around index, or the page
 - extract_content: the page's whole text with links, or a field's (index); with goal \
 only what answers it; with path into a file
 - evaluate(text): the value of JavaScript that only reads

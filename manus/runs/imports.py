@@ -55,7 +55,6 @@ _ALWAYS_ALLOWED = 16 * 2**20
 _MAX_RATIO = 200
 """Bytes of all members, unpacked; and how often they may contain the bytes of the file, if they
 are more than `_ALWAYS_ALLOWED`. Nothing is written before both are checked."""
-"""Bytes after decompression; a larger file is refused before it is read."""
 _REPLACED: dict[str, Any] = {"approved": [], "named": [], "outside": True, "snapshot": ""}
 """Channels, and fields of the input of a call, with their values in an imported thread."""
 _UNUSABLE = (

@@ -50,6 +50,17 @@ async def test_a_part_of_a_field_is_replaced(driver: Driver, name: str) -> None:
     assert "does not contain the `old_text`" in output
 
 
+async def test_keys_after_a_text_go_to_its_end(driver: Driver) -> None:
+    await driver.show("""<div contenteditable aria-label=Body></div><script>
+      const body = document.querySelector("div");
+      body.oninput = () => { if (body.innerText.length > 4) getSelection().collapse(body, 0) };
+      </script>""")
+    number = driver.number('textbox "Body"')
+    await driver.say("input_text", index=number, text="Dear\nAnn")
+    await driver.say("send_keys", keys="!")
+    assert (await driver.say("extract_content", index=number)).endswith("Dear\nAnn!")
+
+
 async def test_a_part_of_one_line_is_replaced_and_removed(driver: Driver) -> None:
     await driver.show("<input aria-label=Name value='Ann Smith'><input type=email value=a@b.test>")
     await driver.say("input_text", index=1, old_text="Smith", text="Jones")

@@ -15,7 +15,7 @@ from manus.calls.session import Session
 from manus.state.errors import ToolError
 from manus.state.text import shorten
 from manus.threads.pictures import keep_picture
-from manus.tools.browser import fields, navigate, pointer
+from manus.tools.browser import dropdown, fields, navigate, pointer
 from manus.tools.browser.arguments import ACTING, AIMED, POINTING, READING, BrowserArgs
 from manus.tools.browser.browser import Browser, obtain_browser
 from manus.tools.browser.drag import drag
@@ -71,15 +71,7 @@ async def act(session: Session, arguments: BrowserArgs) -> Observation:
     tab.keeps_pictures = _keeps_pictures(session, browser)
     tab.marked = None
     browser.last_error = ""
-    try:
-        result = await _run_with_timeout(browser, tab, arguments)
-        is_error = False
-    except ToolError as error:
-        result = Report(str(error), error.page_text if isinstance(error, ActionError) else "")
-        is_error = True
-    if loss := _describe_loss(browser, tab):
-        result = Report(loss)
-        is_error = True
+    result, is_error = await _attempt_action(browser, tab, arguments)
     browser.last_error = ""
     changes, events = await _describe_changes(browser, before, result.text)
     own_lines = [line for line in (notice, result.text, *changes) if line]
@@ -104,6 +96,21 @@ async def act(session: Session, arguments: BrowserArgs) -> Observation:
         own_text=own_text,
         picture=await _keep_picture(session, browser, tab) if tab.keeps_pictures else {},
     )
+
+
+async def _attempt_action(
+    browser: Browser, tab: Tab, arguments: BrowserArgs
+) -> tuple[Report, bool]:
+    """Return the report of an action, and whether it failed."""
+    try:
+        result = await _run_with_timeout(browser, tab, arguments)
+        is_error = False
+    except ToolError as error:
+        result = Report(str(error), error.page_text if isinstance(error, ActionError) else "")
+        is_error = True
+    if loss := _describe_loss(browser, tab):
+        return Report(loss), True
+    return result, is_error
 
 
 def _keeps_pictures(session: Session, browser: Browser) -> bool:
@@ -252,8 +259,8 @@ _ACTIONS: dict[str, _Action] = {
     "screenshot": pointer.screenshot,
     "input_text": fields.input_text,
     "send_keys": fields.send_keys,
-    "get_dropdown_options": fields.get_dropdown_options,
-    "select_dropdown_option": fields.select_dropdown_option,
+    "get_dropdown_options": dropdown.get_dropdown_options,
+    "select_dropdown_option": dropdown.select_dropdown_option,
     "upload_file": fields.upload_file,
     "extract_content": extract_content,
     "evaluate": evaluate,

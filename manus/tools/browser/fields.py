@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import mimetypes
 import re
-from typing import Any
 
 from playwright.async_api import FilePayload
 from playwright.async_api import TimeoutError as PlaywrightTimeoutError
@@ -16,10 +15,10 @@ from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 from manus.config.safety_settings import fill, names_in
 from manus.prompts.approval import LOGIN
 from manus.state.errors import ToolError
-from manus.state.text import flat, one_line
+from manus.state.text import one_line
 from manus.tools.browser.arguments import BrowserArgs
 from manus.tools.browser.browser import Browser
-from manus.tools.browser.pointer import ACTION_MS, REACTION_SECONDS, Target, find_target
+from manus.tools.browser.pointer import ACTION_MS, REACTION_SECONDS, find_target
 from manus.tools.browser.report import ActionError, Report
 from manus.tools.browser.tab import Tab
 from manus.tools.browser.text_entry import (
@@ -33,8 +32,6 @@ from manus.workspace.workspace import Workspace
 
 _MAX_QUOTED = 80
 """Maximum number of characters of a text that an observation repeats."""
-_MAX_OPTIONS = 200
-_MAX_CHOICES = 400
 _KEYS = (
     "Control Shift Alt Meta Enter Tab Escape Backspace Delete Insert Home End PageUp PageDown "
     "ArrowUp ArrowDown ArrowLeft ArrowRight Space F1 F2 F3 F4 F5 F6 F7 F8 F9 F10 F11 F12"
@@ -43,9 +40,6 @@ _ALIASES = "ctrl=Control cmd=Meta esc=Escape return=Enter del=Delete up=ArrowUp 
 _ALIASES += "left=ArrowLeft right=ArrowRight"
 _NAMES = {name.lower(): name for name in _KEYS.split()}
 _NAMES |= dict(pair.split("=") for pair in _ALIASES.split())
-_OPTIONS = """element => Array.from(element.options || []).map(o => ({
-  text: (o.label || o.value).replace(/\\s+/g, " ").trim(), value: o.value, chosen: !!o.selected,
-  disabled: o.disabled || !!o.parentElement.disabled }))"""
 _FILE_FIELD = """e => e.type === 'file' ? e : (e.control && e.control.type === 'file' && e.control)
   || e.querySelector('input[type=file]')"""
 
@@ -147,56 +141,6 @@ def _parse_key(word: str) -> str | None:
             return None
         names.append(name)
     return "+".join(names)
-
-
-async def get_dropdown_options(_: Browser, tab: Tab, arguments: BrowserArgs) -> Report:
-    """List the options of a dropdown; an asterisk marks the selected ones."""
-    target = await find_target(tab, arguments.index)
-    options = await _get_options(target)
-    lines: list[str] = []
-    for option in options[:_MAX_OPTIONS]:
-        bullet = "*" if option["chosen"] else "-"
-        suffix = " (disabled)" if option["disabled"] else ""
-        lines.append(f"{bullet} {option['text']}{suffix}")
-    if (hidden_count := len(options) - _MAX_OPTIONS) > 0:
-        lines.append(f"… and {hidden_count} more")
-    return Report(f"Options of {target.label}:", "\n".join(lines))
-
-
-async def select_dropdown_option(_: Browser, tab: Tab, arguments: BrowserArgs) -> Report:
-    """Select an option by its text or value, or several options, one per line."""
-    target = await find_target(tab, arguments.index)
-    text = arguments.text or ""
-    options = await _get_options(target)
-    requested = [line.strip() for line in text.splitlines() if line.strip()] or [text]
-    indexes = [_find_option(target.label, options, choice) for choice in requested]
-    await target.element.select_option(index=indexes, timeout=ACTION_MS)
-    names = [str(options[index]["text"]) for index in indexes]
-    words = ", ".join(f'"{choice}"' for choice in requested)
-    is_exact = [flat(name.lower()) for name in names] == [flat(word.lower()) for word in requested]
-    page_text = "" if is_exact else f"- In full: {one_line(', '.join(names), _MAX_CHOICES)}"
-    return Report(f"Chose {words} in {target.label}.", page_text)
-
-
-async def _get_options(target: Target) -> list[dict[str, Any]]:
-    options: list[dict[str, Any]] = await target.ask(_OPTIONS)
-    if not options:
-        raise ToolError(f"{target.label} is not a dropdown. If it opens a list, click it.")
-    return options
-
-
-def _find_option(label: str, options: list[dict[str, Any]], requested: str) -> int:
-    lowered = flat(requested.lower())
-    exact = [n for n, o in enumerate(options) if lowered in {o["text"].lower(), o["value"].lower()}]
-    matches = exact or [n for n, o in enumerate(options) if lowered in o["text"].lower()]
-    if matches and options[matches[0]]["disabled"]:
-        raise ToolError(f'The option "{requested}" of {label} is disabled.')
-    if matches:
-        return matches[0]
-    names = " | ".join(option["text"] for option in options[:30])
-    if len(options) > 30:
-        names += f" … ({len(options)} in all)"
-    raise ActionError(f'{label} has no option "{requested}".', f"It has: {names}")
 
 
 async def upload_file(browser: Browser, tab: Tab, arguments: BrowserArgs) -> str:

@@ -24,6 +24,7 @@ from manus.state.text import shorten
 from manus.tools.browser.browser import NAME, Browser
 from manus.tools.browser.marks import show_numbers
 from manus.tools.browser.navigate import wait_until_idle
+from manus.tools.browser.pointer import REACTION_SECONDS
 from manus.tools.browser.reading import read_pdf
 from manus.tools.browser.report import Report
 from manus.tools.browser.snapshot import (
@@ -40,6 +41,8 @@ _MAX_TABS = 20
 _MAX_FRAMES = 10
 _FRAME_SECONDS = 1.0
 _TRIES = 3
+_EMPTY_SECONDS = 5.0
+"""The time that an application has to draw its first content."""
 _MAX_NEW = 5
 _NEW_CHARACTERS = 120
 _NO_ANSWER = (
@@ -129,6 +132,8 @@ async def _describe_page(browser: Browser, tab: Tab, room: int) -> Report:
         own_text, text = await _describe_pdf(browser, tab, room - len(address))
         return Report(address + own_text, text)
     view = await _take_snapshot(browser, tab)
+    if view is not None and before != (tab.id, view.content["token"]):
+        view = await _wait_for_content(browser, tab, view)
     if view is None:
         return Report(address + _NO_ANSWER)
     token = view.content["token"]
@@ -152,6 +157,18 @@ async def _describe_page(browser: Browser, tab: Tab, room: int) -> Report:
     if not body:
         own_text += "Nothing is visible on the page.\n"
     return Report(own_text.rstrip(), (title + body).rstrip())
+
+
+async def _wait_for_content(browser: Browser, tab: Tab, view: FrameView) -> FrameView | None:
+    """Return a snapshot of a new document as soon as its scripts have drawn anything."""
+    deadline = time.monotonic() + _EMPTY_SECONDS
+    latest: FrameView | None = view
+    while latest is not None and not latest.content["items"] and tab.page.url != "about:blank":
+        if time.monotonic() > deadline:
+            break
+        await asyncio.sleep(REACTION_SECONDS)
+        latest = await _take_snapshot(browser, tab)
+    return latest
 
 
 def _remember_lines(numbering: Numbering, view: FrameView, lines: list[Line]) -> None:

@@ -212,6 +212,8 @@ class Tab:
             return
         text = message.text
         if text.startswith(FAILED_RESOURCE):
+            if urlsplit(url).hostname != urlsplit(self.page.url).hostname:
+                return  # most pages also refer to other hosts
             text = f"{text}: {shorten(url, 110)}"
         self._on_error(text)
 

@@ -57,6 +57,8 @@ async def enter_text(tab: Tab, target: Target, text: str, requested: str) -> str
         is_pasted = target.is_editor and bool(text) and await target.ask(SCRIPTS["paste"], text)
         if not is_pasted:
             await _insert(tab, text)
+        if not target.has_value:  # some editors leave the cursor elsewhere, and keys may follow
+            await tab.page.keyboard.press("Control+End")
         return await read_value(target)
     if len(text) > MAX_TYPED:
         raise ToolError(f"{target.label} has a single line; {len(text):,} characters do not fit.")

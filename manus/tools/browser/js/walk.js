@@ -16,8 +16,14 @@
   // Roles that are more specific than "link" or "clickable" where two elements are merged.
   const STATEFUL = new Set(["tab", "option", "menuitem", "menuitemcheckbox", "menuitemradio", "treeitem", "radio", "checkbox", "switch"]);
 
+  // What is drawn at a point; what is transparent receives clicks there, but hides nothing.
+  const paintedAt = (x, y) => {
+    const hit = hitAt(x, y);
+    if (!hit || hit.checkVisibility({ opacityProperty: true })) return hit;
+    return document.elementsFromPoint(x, y).find((el) => el.checkVisibility({ opacityProperty: true })) || hit;
+  };
   // Whether the element is uncovered at one or more of a few sample points.
-  const isUncovered = (el, rects) => {
+  const isUncovered = (el, rects, find = hitAt) => {
     const labels = el.labels ? Array.from(el.labels) : [];
     const passes = getComputedStyle(el).pointerEvents === "none";
     for (const rect of rects.slice(0, 3)) {
@@ -25,7 +31,7 @@
       const top = Math.max(rect.top, clip.top, 0), bottom = Math.min(rect.bottom, clip.bottom, height);
       if (right - left < 1 || bottom - top < 1) continue;
       for (const [fx, fy] of [[0.5, 0.5], [0.15, 0.2], [0.85, 0.2], [0.15, 0.8], [0.85, 0.8]]) {
-        const hit = hitAt(left + (right - left) * fx, top + (bottom - top) * fy);
+        const hit = find(left + (right - left) * fx, top + (bottom - top) * fy);
         if (!hit) continue;
         if (shadowOf(hit) && el.getRootNode() === shadowOf(hit)) return true; // text in a slot
         if (holds(el, hit) || labels.some((label) => holds(label, hit))) return true;
@@ -156,6 +162,9 @@
     items.push({ kind: "text", place: bufferPlace, line, text: `${heading ? "#".repeat(heading) : "|"} ${indent}${cut(text, 400)}`, heading });
   };
 
+  // A transparent control over a box that the page draws for it. A text field may be a trap for robots.
+  const isDrawnByPage = (el) => el.matches("select, input:is([type=checkbox], [type=radio], [type=file], [type=range], [type=date], [type=time], [type=datetime-local], [type=month], [type=color], [role=combobox])");
+
   const consider = (el, rect, style, place) => {
     const replaced = drawnFor(el);
     if (!replaced && style.visibility !== "visible") return false;
@@ -169,7 +178,7 @@
       const shown = replaced || canvas || el;
       const rects = Array.from(shown.getClientRects()).filter((one) => one.width >= 1 && one.height >= 1);
       if (!isUncovered(shown, rects.length ? rects : [rect])) return false;
-      if (!replaced && el.checkVisibility && !el.checkVisibility({ opacityProperty: true }) && !["checkbox", "radio", "file"].includes(el.type)) return false;
+      if (!replaced && el.checkVisibility && !el.checkVisibility({ opacityProperty: true }) && !isDrawnByPage(el)) return false;
     }
     flush();
     return addElement(el, rect, place);
@@ -272,14 +281,14 @@
     if (level) heading = level;
     if (!hidden && !empty) bufferPlace = place;
     if (!hidden && isCell) buffer += buffer.trim() ? " | " : "";
-    if (!hidden && el.tagName === "IMG" && el.alt && (place !== "view" || isUncovered(el, [rect]))) buffer += ` (image: ${el.alt}) `;
+    if (!hidden && el.tagName === "IMG" && el.alt && (place !== "view" || isUncovered(el, [rect], paintedAt))) buffer += ` (image: ${el.alt}) `;
     const icon = !hidden && place === "view" && drawnIconOf(el);
-    if (icon && isUncovered(el, [rect])) buffer += ` (image: ${icon}) `;
+    if (icon && isUncovered(el, [rect], paintedAt)) buffer += ` (image: ${icon}) `;
     const isDrawn = !hidden && place === "view" && counts.texts < options.maxTexts;
     const [before, after] = ["before", "after"].map((side) => isDrawn && styledText(el, side) || "");
-    const isStyled = (before || after) && isUncovered(el, [rect]);
+    const isStyled = (before || after) && isUncovered(el, [rect], paintedAt);
     if (isStyled) buffer += before;
-    if (!hidden && place === "view" && counts.texts < options.maxTexts && hasOwnText(el) && !isUncovered(el, inline ? Array.from(el.getClientRects()) : [rect])) {
+    if (!hidden && place === "view" && counts.texts < options.maxTexts && hasOwnText(el) && !isUncovered(el, inline ? Array.from(el.getClientRects()) : [rect], paintedAt)) {
       for (let child = el.firstElementChild; child; child = child.nextElementSibling) { buffer += " "; walk(child, inside, depth + 1); }
     } else {
       for (const child of Array.from(childrenOf(el))) walk(child, hidden, depth + 1);
