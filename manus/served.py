@@ -18,7 +18,9 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
+from urllib.parse import quote
 
+import httpx
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -77,6 +79,8 @@ async def _send(request: Request) -> Response:
         return _refuse(422, str(error))
     except (ValueError, AttributeError):
         return _refuse(422, 'Send a JSON object such as {"text": "Use tabs."}.')
+    if refusal := await _refuse_stranger(request):
+        return refusal
     inbox = await asyncio.to_thread(_find_inbox)
     await inbox.run(partial(inbox.add, request.path_params["thread_id"], message))
     return JSONResponse(message.as_json(), 201)
@@ -84,6 +88,8 @@ async def _send(request: Request) -> Response:
 
 async def _list(request: Request) -> Response:
     """Return the unread messages to a thread."""
+    if refusal := await _refuse_stranger(request):
+        return refusal
     inbox = await asyncio.to_thread(_find_inbox)
     messages = await inbox.run(partial(inbox.read, request.path_params["thread_id"]))
     return JSONResponse([message.as_json() for message in list_unread(messages)])
@@ -91,12 +97,32 @@ async def _list(request: Request) -> Response:
 
 async def _withdraw(request: Request) -> Response:
     """Withdraw an unread message."""
+    if refusal := await _refuse_stranger(request):
+        return refusal
     inbox = await asyncio.to_thread(_find_inbox)
     thread_id = request.path_params["thread_id"]
     message_id = request.path_params["message_id"]
     if await inbox.run(partial(inbox.withdraw, thread_id, message_id)):
         return Response(status_code=204)
     return _refuse(404, "No unread message has this id: the agent may have already read it.")
+
+
+async def _refuse_stranger(request: Request) -> Response | None:
+    """Return an error if the server itself refuses to show the thread to the caller.
+
+    LangGraph's server does not ask its `auth` about the routes of an application.
+    """
+    left_out = {"host", "content-length", "content-type"}
+    headers = {name: value for name, value in request.headers.items() if name not in left_out}
+    thread_id = quote(request.path_params["thread_id"], safe="")
+    transport = httpx.ASGITransport(request.app)
+    async with httpx.AsyncClient(
+        transport=transport, base_url=f"http://{_INTERNAL_HOST}", headers=headers
+    ) as client:
+        answer = await client.get(f"/threads/{thread_id}")
+    if answer.is_success:
+        return None
+    return _refuse(answer.status_code, f"The server shows no thread {thread_id} to you.")
 
 
 def _refuse(status: int, detail: str) -> Response:

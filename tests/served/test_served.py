@@ -58,6 +58,12 @@ async def test_the_configuration_serves_the_same_graphs_to_those_who_have_the_to
         assistants: Any = (await client.post(url, json={}, headers=token)).json()
         graphs = json.loads((ROOT / "langgraph.json").read_text())["graphs"]
         assert {assistant["graph_id"] for assistant in assistants} == set(graphs)
+        own_url = cluster.instances[0].url
+        thread = (await client.post(f"{own_url}/threads", json={}, headers=token)).json()
+        for thread_id, status in ((thread["thread_id"], 201), ("unknown", 404)):
+            path = f"{own_url}/manus/threads/{thread_id}/messages"
+            sent = await client.post(path, json={"text": "Use tabs."}, headers=token)
+            assert sent.status_code == status, sent.text
         assert (await client.post(url, json={})).status_code == 401
         elsewhere = {**token, "Host": "example.org"}
         assert (await client.post(url, json={}, headers=elsewhere)).status_code == 403

@@ -4,6 +4,7 @@ import json
 import re
 from pathlib import Path
 
+import httpx
 import pytest
 from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient
@@ -53,6 +54,17 @@ async def test_users_do_not_see_each_others_threads(
                 with pytest.raises(APIStatusError) as refusal:
                     await attempt
                 assert refusal.value.status_code == 404
+            path = f"{dev.url}/manus/threads/{thread}/messages"
+            for token, statuses in (
+                ("of ann", [201, 200]),
+                ("of ben", [404, 404]),
+                ("none", [401, 401]),
+            ):
+                headers = {"Authorization": f"Bearer {token}"}
+                async with httpx.AsyncClient(headers=headers) as client:
+                    sent = await client.post(path, json={"text": "Forget it."})
+                    listed = await client.get(path)
+                    assert [sent.status_code, listed.status_code] == statuses, token
         async with client_of(dev, "of nobody") as stranger:
             with pytest.raises(APIStatusError) as refusal:
                 await stranger.threads.search()
