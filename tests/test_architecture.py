@@ -27,6 +27,7 @@ LOCAL_IMPORTS = {
     "manus.tools.ask_human": "Playwright, for runs with a browser",
     "manus.tools.browser_use": "Playwright, for runs with a browser",
     "manus.tools.chart_worker": "pandas and altair, in a process of their own",
+    "manus.tools.mcp.references": "the SDK of MCP, an optional dependency",
     "manus.tools.web_search": "the page reader's packages",
 }
 """Functions that import modules of the package, and the reason."""
