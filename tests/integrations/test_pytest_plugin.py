@@ -124,6 +124,7 @@ def suite(tmp_path: Path, server: ScriptedServer) -> Suite:
     return Suite(tmp_path, server)
 
 
+@pytest.mark.slow
 def test_record_replay_and_the_first_difference(
     suite: Suite, server: ScriptedServer, subtests: pytest.Subtests
 ) -> None:
