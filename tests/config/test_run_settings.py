@@ -147,6 +147,7 @@ def test_only_the_module_that_resolves_reads_the_sources_in_a_run() -> None:
         "calls/session.py",  # the defaults of a session outside a run
         "models/prices.py",  # `prices` and `currency`, which no run changes
         "threads/open_store.py",  # selects the store, before a run
+        "tools/mcp/references.py",  # what a request names, before a run
         "nodes/active_run.py",  # loads the settings
         "nodes/subagent.py",  # builds the context of a nested run
     }

@@ -31,7 +31,7 @@ log = logging.getLogger("manus")
 _PENDING = "pending"
 """The key of changes that await the user's approval."""
 _PINNED_FIELDS = {"title", "description", "input_schema", "annotations"}
-"""The pinned fields of a tool."""
+"""The pinned fields of a tool. Records of older releases lack `annotations`."""
 
 
 class ToolAnnotations(BaseModel):
@@ -146,7 +146,10 @@ def select_trusted(
         fields = tool.model_dump(mode="json", by_alias=True, include=_PINNED_FIELDS)
         offered[tool.name] = fields
     is_first_use = not record
-    pinned: dict[str, Any] = offered if is_first_use else record.get(fingerprint, {})
+    pins: dict[str, Any] = offered if is_first_use else record.get(fingerprint, {})
+    pinned = {}
+    for tool_name, fields in pins.items():
+        pinned[tool_name] = _complete(fields, offered.get(tool_name))
     changed = {}
     for tool_name, fields in offered.items():
         if pinned.get(tool_name) != fields:
@@ -186,6 +189,13 @@ def _warn(name: str, reason: str, changed: Iterable[str], pinned: Collection[str
         ", ".join(descriptions),
         name,
     )
+
+
+def _complete(pinned: dict[str, Any], offered: dict[str, Any] | None) -> dict[str, Any]:
+    """Return the pinned fields of a tool, with its current annotations if none were pinned."""
+    if offered is None or "annotations" in pinned:
+        return pinned
+    return {**pinned, "annotations": offered["annotations"]}
 
 
 def trust_changes(name: str) -> dict[str, dict[str, Any]]:

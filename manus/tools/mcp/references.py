@@ -22,7 +22,6 @@ from manus.prompts.sources import framed, plain
 from manus.state.errors import ToolError, UsageError
 from manus.state.request import Request
 from manus.tools.mcp import find_fault
-from manus.tools.mcp.definitions import list_prompts
 from manus.workspace.workspace import Workspace
 
 _PROMPT = re.compile(r"/([\w-]+):(\S+)(.*)", re.DOTALL)
@@ -101,6 +100,8 @@ async def resolve_references(request: Request, settings: Settings, folder: Path)
 
 async def _read_prompt(client: Any, name: str, words: str) -> str:
     """Return the text of a prompt; its last argument takes the words that remain."""
+    from manus.tools.mcp.definitions import list_prompts
+
     prompts: dict[str, Any] = {each["name"]: each for each in await client.ask(list_prompts)}
     names = [argument["name"] for argument in prompts.get(name, {}).get("arguments", [])]
     arguments = dict(zip(names, words.split(None, max(len(names) - 1, 0)), strict=False))
