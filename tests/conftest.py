@@ -116,7 +116,8 @@ def pytest_xdist_auto_num_workers() -> int:
 
 # The slowest files start first, so that no process is left alone with one at the end.
 _LONGEST = (
-    *("test_carriers.py", "test_everyday.py", "test_git.py", "test_injection.py", "test_docs.py"),
+    *("test_ordinary_user.py", "test_carriers.py", "test_everyday.py", "test_git.py"),
+    *("test_injection.py", "test_docs.py"),
     *("test_escape.py", "test_tasks.py", "test_lines.py", "test_notebooks.py", "test_ui.py"),
     *("test_report.py", "test_setup.py", "test_changes.py", "test_langgraph_dev.py"),
     *("test_waiting_threads.py", "test_work_inside.py", "test_takeover.py", "test_queue.py"),
