@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 import weakref
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
@@ -195,8 +194,7 @@ class EffectJournal(AgentMiddleware):
         former_key = f"{clean(namespace)}/{key.task}/{key.digest}/{key.call_id}"
         thread = self._open_thread(info.thread_id, saver)
         config = {"configurable": {"thread_id": info.thread_id, "checkpoint_ns": namespace}}
-        started = info.node_first_attempt_time or time.time()
-        recorded = RecordedCalls(thread.journal, key, messages, saver, config, loop, started)
+        recorded = RecordedCalls(thread.journal, key, messages, saver, config, loop)
         is_agent = call["name"] in self._subagents
         return _JournaledCall(thread, key, former_key, request, recorded, is_agent)
 

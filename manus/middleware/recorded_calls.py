@@ -8,7 +8,6 @@ import json
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing, closing
 from dataclasses import dataclass
-from datetime import datetime
 from itertools import takewhile
 from typing import Any, NamedTuple
 
@@ -49,17 +48,16 @@ class RecordedCalls:
     """The thread and checkpoint namespace of the agent."""
     loop: asyncio.AbstractEventLoop | None
     """The event loop of an asynchronous call, whose checkpointer may have no other methods."""
-    started: float = 0.0
-    """Unix time at which the task began to execute the call."""
 
     def find_same(self) -> str | None:
         """Return the key under which this call was recorded before a crash. Blocking.
 
-        A fork or a replay calls a tool again on purpose: the store has the call's result.
+        A fork or a replay calls a tool again on purpose: LangGraph starts it at a new checkpoint,
+        and the store has the call's result. A process that is late goes on at the same checkpoint.
         """
         name = str(self.key)
         if self.journal.look_up(name) is not None:
-            return None if self._is_stored(self.key) else name
+            return name
         for name, key in self._newest_first():
             is_call = key.call_id == self.key.call_id and key.digest == self.key.digest
             if not self._is_current(key):
@@ -106,10 +104,7 @@ class RecordedCalls:
         The result of a call of the current message has to be stored with its task. With
         `durability="exit"` only a later checkpoint shows that the call's message is stored.
         """
-        checkpoints = self._read_checkpoints(key.checkpoint)
-        if self._is_current(key) and _is_continued(checkpoints, self.started):
-            return False
-        for stored in checkpoints:
+        for stored in self._read_checkpoints(key.checkpoint):
             checkpoint_id = stored.checkpoint["id"]
             if checkpoint_id == key.checkpoint:
                 return not self._is_current(key) or _has_result(stored, key.task)
@@ -137,19 +132,6 @@ class RecordedCalls:
                     break
                 checkpoints.append(item)
         return checkpoints
-
-
-def _is_continued(checkpoints: Sequence[CheckpointTuple], started: float) -> bool:
-    """Return whether another process continues the thread at the same time.
-
-    It has stored a result that this one did not find when it began. A replay begins at a checkpoint
-    that has a later one, and is alone.
-    """
-    is_newest = len(checkpoints) == 1
-    if is_newest or not checkpoints:
-        return is_newest
-    newest = datetime.fromisoformat(checkpoints[0].checkpoint["ts"])
-    return newest.timestamp() > started
 
 
 def _has_result(stored: CheckpointTuple, task: str) -> bool:
