@@ -95,6 +95,7 @@ def oauth_server() -> Iterator[tuple[str, Accounts]]:
     """Provide the address of an MCP server that requires a login, and its accounts."""
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
+    listener.listen()  # a client that comes before the server is ready waits
     origin = f"http://127.0.0.1:{listener.getsockname()[1]}"
     accounts = Accounts()
     auth = AuthSettings.model_validate(
