@@ -233,8 +233,7 @@ class PageBackend:
         request, images = await self._upload_files(existing, text.strip(), files)
         if not request:
             raise UsageError("The request is empty; type what to do.")
-        folder = await self._folder(thread)
-        request = await resolve_references(request, self._settings, folder)
+        request = await resolve_references(request, self._settings, await self._folder(thread))
         graph_input = await asyncio.to_thread(build_input, request, images)
         mode = resolve_settings(self._settings, build_context(args)).approve.mode
         args = replace(args, approve_plan=kind == "flow" and mode != "refuse")
