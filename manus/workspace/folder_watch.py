@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import errno
+import gc
 import os
 import threading
 import weakref
@@ -29,7 +31,7 @@ class FolderWatch:
         """Create a watch of no folder; it counts a change at each call if the kernel has none."""
         self._lock = threading.Lock()
         self._changes = 0
-        self._descriptor: int = _libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+        self._descriptor = _open_instance()
         self._is_complete = self._descriptor >= 0
         if self._is_complete:
             weakref.finalize(self, os.close, self._descriptor)
@@ -64,6 +66,16 @@ class FolderWatch:
             return bool(os.read(self._descriptor, 65_536))
         except BlockingIOError:
             return False
+
+
+def _open_instance() -> int:
+    """Return the descriptor of a new inotify instance; negative if there is none."""
+    flags = os.O_NONBLOCK | os.O_CLOEXEC
+    descriptor: int = _libc.inotify_init1(flags)
+    if descriptor < 0 and ctypes.get_errno() == errno.EMFILE:
+        gc.collect()  # watches that nobody uses any more may hold the few of a user
+        descriptor = _libc.inotify_init1(flags)
+    return descriptor
 
 
 _watches: weakref.WeakValueDictionary[Path, FolderWatch] = weakref.WeakValueDictionary()

@@ -1,7 +1,9 @@
 """Whether the kernel reports a change in a workspace since its files were recorded."""
 
+import gc
 import mmap
 import os
+import resource
 from collections.abc import Callable
 from pathlib import Path
 
@@ -97,3 +99,26 @@ def test_look_and_snapshot_share_a_listing(tmp_path: Path) -> None:
     assert set(third.files) == {"a", "b"}
     with pytest.raises(TooManyFilesError):
         list_workspace(root, own, watch, limit=1)
+
+
+def test_watches_that_nobody_uses_make_room(tmp_path: Path) -> None:
+    """Descriptors and instances are limited, and the collector may be late."""
+    gc.collect()
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    highest = max(int(link.name) for link in Path("/proc/self/fd").iterdir())
+    fillers = [os.dup(1)]  # no lower number stays free
+    while fillers[-1] < highest:
+        fillers.append(os.dup(1))
+    gc.disable()
+    resource.setrlimit(resource.RLIMIT_NOFILE, (fillers[-1] + 9, limits[1]))
+    try:
+        for number in range(20):
+            cycle: list[object] = [watch_folder(tmp_path / str(number))]
+            cycle.append(cycle)
+        watch = watch_folder(tmp_path)
+        assert watch.count() == watch.count(), "the kernel reports changes"
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+        gc.enable()
+        for filler in fillers:
+            os.close(filler)
