@@ -228,9 +228,8 @@ class SqliteStore(SqliteSaver, Store):
     ) -> Mapping[str, DeltaChannelHistory]:
         """As in the base class; a run reads only what is new since the thread's previous run."""
         base = partial(super().get_delta_channel_history, config=config, channels=channels)
-        if RUNNING in config["configurable"]:
-            return self._recent.read(config, channels, super().get_tuple, base)
-        return base()  # other readers may change what they get while the run goes on
+        is_run = RUNNING in config["configurable"]  # others may change what they get meanwhile
+        return self._recent.read(config, channels, super().get_tuple, base) if is_run else base()
 
     def get_next_version(self, current: str | None, channel: None) -> str:  # noqa: ARG002
         """As in the base class, without the random part, which is unused and incompressible."""

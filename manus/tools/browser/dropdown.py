@@ -29,7 +29,10 @@ _OPTIONS = """element => Array.from(element.options || []).map(o => ({
   disabled: o.disabled || !!o.parentElement.disabled }))"""
 _STATE = """element => {
   const kinds = "[aria-haspopup], [aria-expanded], [role=combobox], [type=search]";
-  const field = element.closest(kinds) || element.querySelector(kinds);
+  const outer = [element.parentElement, element.parentElement?.parentElement];
+  const field = element.matches(kinds) ? element
+    : element.matches("button, a, input, [role=button], [role=link], [role=checkbox]") ? null
+    : outer.find((box) => box?.matches(kinds)) || element.querySelector("[role=combobox]");
   return field && (field.getAttribute("aria-expanded") || "false");
 }"""
 """Whether the list of a field is open, "true" or "false"; null if the element opens no list."""
@@ -95,7 +98,7 @@ async def _choose_in_list(
 async def _choose_one(
     browser: Browser, tab: Tab, target: Target, number: int | None, words: str
 ) -> None:
-    """Click an option; if the list does not show it, type its words, which filters most lists.
+    """Click an option. Nothing is typed to filter the list: text for a page is asked about.
 
     Raises:
         ActionError: there is no such option; the error names those that are shown.
@@ -106,12 +109,10 @@ async def _choose_one(
     else:
         await _click(browser, tab, number)
     option, shown = await _find_shown(tab, words, known)
-    if option is None and target.kind in ("line", "text") and not target.read_only:
-        await tab.page.keyboard.type(words)
-        option, shown = await _find_shown(tab, words, known)
     if option is None:
         names = " | ".join(line.label for line in shown[:_MAX_SHOWN])
-        raise ActionError(f'{target.label} shows no option "{words}".', f"It shows: {names}")
+        problem = f'{target.label} shows no option "{words}"; scroll it, or filter it by text.'
+        raise ActionError(problem, f"It shows: {names}")
     try:
         await _click(browser, tab, option.number)
     except PlaywrightError:  # the page has drawn its list again
